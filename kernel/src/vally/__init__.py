@@ -1,0 +1,1 @@
+"""Evaluate AI agents: the kernel of vally."""

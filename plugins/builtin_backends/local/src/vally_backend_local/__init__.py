@@ -1,0 +1,1 @@
+"""Backend plugin: trials on this machine, in a workspace of their own."""

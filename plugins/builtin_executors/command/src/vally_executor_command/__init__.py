@@ -1,0 +1,1 @@
+"""Executor plugin: any command-line agent."""

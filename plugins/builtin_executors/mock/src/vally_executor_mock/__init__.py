@@ -1,0 +1,1 @@
+"""Executor plugin: a scripted agent for tests and examples."""

@@ -1,0 +1,1 @@
+"""Grader plugin: check that the agent finished its work."""

@@ -1,0 +1,1 @@
+"""Grader plugin: checks on the files of the workspace."""

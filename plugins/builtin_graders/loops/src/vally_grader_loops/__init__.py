@@ -1,0 +1,1 @@
+"""Grader plugin: detection of an agent that repeats itself."""

@@ -1,0 +1,1 @@
+"""Grader plugin: limits on tokens, time, cost and other measured values."""

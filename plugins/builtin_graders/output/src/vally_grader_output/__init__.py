@@ -1,0 +1,1 @@
+"""Grader plugin: checks on the text of the agent's answer and transcript."""

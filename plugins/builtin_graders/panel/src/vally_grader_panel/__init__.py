@@ -1,0 +1,1 @@
+"""Grader plugin: grading by several judges."""

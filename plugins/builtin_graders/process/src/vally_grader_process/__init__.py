@@ -1,0 +1,1 @@
+"""Grader plugin: checks by running a command or a grading program."""

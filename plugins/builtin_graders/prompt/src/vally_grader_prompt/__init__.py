@@ -1,0 +1,1 @@
+"""Grader plugin: grading by a model with a rubric."""

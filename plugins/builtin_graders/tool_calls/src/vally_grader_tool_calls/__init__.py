@@ -1,0 +1,1 @@
+"""Grader plugin: checks on the tools and skills an agent used."""

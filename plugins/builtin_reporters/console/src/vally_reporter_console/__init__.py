@@ -1,0 +1,1 @@
+"""Reporter plugin: progress and results on the terminal."""

@@ -1,0 +1,1 @@
+"""Reporter plugin: records on standard output, one JSON object per line."""

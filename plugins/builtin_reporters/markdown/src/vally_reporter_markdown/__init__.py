@@ -1,0 +1,1 @@
+"""Reporter plugin: a Markdown report."""
