@@ -1,0 +1,109 @@
+"""The tree of errors that vally raises on purpose; every message is one line that a user can act on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from vally.model.evalspec import Diagnostic
+    from vally.model.trajectory import Trajectory
+
+JudgeFailure = Literal["timeout", "malformed", "transport", "unavailable"]
+
+
+class VallyError(Exception):
+    """Root of the tree.
+
+    `where` is a file position, an option or an item; `code` a diagnostic or error code; `hints` are indented lines
+    that tell the reader what to do next.
+    """
+
+    def __init__(
+        self, message: str, *, code: str | None = None, where: str | None = None, hints: Sequence[str] = ()
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code
+        self.where = where
+        self.hints = tuple(hints)
+
+
+class UsageError(VallyError):
+    """A wrong use of the command line; the program ends with exit code 2."""
+
+
+class SpecError(VallyError):
+    """A file that a user wrote cannot be used; `diagnostics` holds every finding, errors and warnings."""
+
+    def __init__(self, message: str, *, diagnostics: Sequence[Diagnostic] = ()) -> None:
+        super().__init__(message)
+        self.diagnostics = tuple(diagnostics)
+
+
+class PluginError(VallyError):
+    """A plugin cannot be found, loaded or used."""
+
+
+class BackendError(VallyError):
+    """A backend as a whole cannot be used; raised from `prepare` before the run directory exists."""
+
+
+class GraderError(VallyError):
+    """A grader reached no verdict; becomes an error result with `metadata.error.kind` = `kind`."""
+
+    def __init__(self, message: str, *, kind: str = "exception", details: Mapping[str, object] | None = None) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.details = details
+
+
+class JudgeError(VallyError):
+    """A judge gave no valid answer. `usage` counts the tokens the failed call spent, when known."""
+
+    def __init__(self, message: str, *, kind: JudgeFailure, usage: Mapping[str, int] | None = None) -> None:
+        super().__init__(message)
+        self.kind: JudgeFailure = kind
+        self.usage = usage
+
+
+class ExecutorError(VallyError):
+    """The agent could not be run; the trial becomes `status: error`.
+
+    `code` is one of the table in the plugin chapter; `retry_after_ms` is a lower bound for the wait before a retry;
+    `details` never holds secrets; `trajectory` is what was seen until then.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str,
+        retryable: bool = False,
+        retry_after_ms: int | None = None,
+        details: Mapping[str, object] | None = None,
+        trajectory: Trajectory | None = None,
+    ) -> None:
+        super().__init__(message, code=code)
+        self.retryable = retryable
+        self.retry_after_ms = retry_after_ms
+        self.details = details
+        self.trajectory = trajectory
+
+
+class TrialSkipped(VallyError):
+    """The executor declines this trial, or the run was stopped; the message becomes `skipReason`."""
+
+    def __init__(self, message: str, *, trajectory: Trajectory | None = None) -> None:
+        super().__init__(message)
+        self.trajectory = trajectory
+
+
+class ConfigInvalid(VallyError):
+    """A config mapping does not fit its plugin; `problems` are worded as the spec does, at least one."""
+
+    def __init__(self, name: str, problems: Sequence[str]) -> None:
+        super().__init__(f"Invalid config for {name}: {problems[0]}")
+        self.name = name
+        self.problems = tuple(problems)

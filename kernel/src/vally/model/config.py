@@ -1,0 +1,89 @@
+"""Base classes for the config mappings of plugins, and the wording of their problems."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, ValidationInfo
+from pydantic.alias_generators import to_camel
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Config(BaseModel):
+    """Config of a grader: keys as in YAML (snake_case), unknown keys refused, no coercion, frozen."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, populate_by_name=True)
+
+
+class CamelConfig(Config):
+    """Config of every other kind of plugin: keys in camelCase."""
+
+    model_config = ConfigDict(alias_generator=to_camel)
+
+
+_WANTED = {
+    "string_type": "a string",
+    "bool_type": "true or false",
+    "int_type": "an integer",
+    "int_from_float": "an integer",
+    "float_type": "a number",
+    "list_type": "a list",
+    "tuple_type": "a list",
+    "dict_type": "a mapping",
+    "mapping_type": "a mapping",
+    "model_type": "a mapping",
+    "model_attributes_type": "a mapping",
+}
+
+
+def config_problems(error: ValidationError) -> list[str]:
+    """Word pydantic's findings as the spec does; a `ValueError` of a validator is taken as it is."""
+    return list(dict.fromkeys(_problem(item) for item in error.errors(include_url=False)))
+
+
+def _problem(item: Mapping[str, Any]) -> str:
+    # Tags of unions ("str", "list[...]") are not keys that a user wrote, so only names and indexes count.
+    key = _key(item["loc"])
+    kind = item["type"]
+    if kind == "extra_forbidden":
+        return f"unknown key '{key}'"
+    if kind == "missing":
+        return f"'{key}' is required"
+    if kind in ("value_error", "assertion_error"):
+        return str(item["ctx"]["error"]) if "ctx" in item and "error" in item["ctx"] else str(item["msg"])
+    if kind in _WANTED:
+        return f"'{key}' must be {_WANTED[kind]}"
+    return f"'{key}' must be valid: {_lower_first(str(item['msg']))}" if key else _lower_first(str(item["msg"]))
+
+
+def _key(location: tuple[int | str, ...]) -> str:
+    text = ""
+    for part in location:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
+    return text
+
+
+def _lower_first(text: str) -> str:
+    return text[:1].lower() + text[1:]
+
+
+def _check_pattern(value: str, info: ValidationInfo) -> str:
+    from vally.text.regex import InvalidRegex, compile_regex
+
+    lenient = isinstance(info.context, dict) and info.context.get("lenient")
+    if not lenient:
+        try:
+            compile_regex(value)
+        except InvalidRegex as error:
+            raise ValueError(str(error)) from None
+    return value
+
+
+Pattern = Annotated[str, AfterValidator(_check_pattern)]
+"""A regular expression in a grader config; a bad one is a diagnostic when the spec is loaded.
+
+While grading, configs are parsed with the context `{"lenient": True}`, so that an invalid pattern that slipped past
+validation reaches the grader and becomes a verdict there.
+"""

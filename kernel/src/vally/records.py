@@ -1,0 +1,339 @@
+"""Records that plugins yield, one per thing they provide, and the protocols of the objects their factories make."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pydantic import BaseModel
+
+    from vally.model.evalspec import EvalSpec, ProviderConfig, Stimulus
+    from vally.model.results import GraderResult
+    from vally.model.trajectory import Trajectory
+    from vally.run.inputs import CompareInput, CompareResult, ExecutorOptions, GraderInput
+    from vally.run.judging import JudgeReply, JudgeRequest
+    from vally.run.reporting import (
+        Diagnostics,
+        EvalComplete,
+        RunComplete,
+        RunStart,
+        TrialDone,
+        TrialPhase,
+        TrialStart,
+    )
+    from vally.run.trial import GradeOutcome, GradeRequest, RunContext, TrialItem, TrialOptions, TrialOutcome
+
+API_VERSION = 1
+"""Version of the plugin API: names, signatures, record fields and protocol methods are only added within it."""
+
+NAME_PATTERN = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
+
+Factory = str | Callable[[], object]
+"""`package.module:attribute`, imported at first use, or the callable itself (single-file plugins)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capabilities:
+    """What an executor can do; a stimulus that needs more is refused before the run starts."""
+
+    prepared_workspace: bool = True
+    model: bool = True
+    multi_turn: bool = False
+    turn_completion: bool = False
+    mcp: bool = False
+    skills: bool = False
+    env: bool = False
+    attachments: bool = False
+    simulation: bool = False
+    reasoning_effort: bool = False
+    isolation: bool = False
+    session_log: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """What every kind of record has.
+
+    `summary` is one line of at most 100 characters without a final full stop. `config` is the pydantic model of the
+    config mapping (or its import string); None means that the mapping must be empty. `blocking=False` promises that
+    sync methods return within 50 ms, so that they run in the event loop.
+    """
+
+    name: str
+    summary: str
+    factory: Factory
+    config: str | type[BaseModel] | None = None
+    blocking: bool = True
+    docs: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraderSpec(Record):
+    """One grader keyword and its facts.
+
+    `constraints` maps constraint keys of a stimulus to the config key they fill; `hints` are wrong type names for
+    which this keyword is suggested; `multiline` keeps line breaks in evidence (LLM graders always do).
+    """
+
+    kind: Literal["code", "llm", "human"] = "code"
+    determinism: Literal["static", "complex-static", "slm", "llm"] = "static"
+    reference: Literal["reference-free", "reference-based"] = "reference-free"
+    temporal_scope: Literal["point-in-time", "trajectory-level", "cross-trajectory"] = "trajectory-level"
+    cost: Literal["free", "low", "medium", "high"] = "low"
+    requires_workspace: bool = False
+    requires_judge: bool = False
+    turn: bool | None = None
+    scope: bool | None = None
+    oracle: Literal["trajectory", "state", "either", "none"] | None = None
+    comparable: bool = False
+    multiline: bool = False
+    constraints: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    hints: tuple[str, ...] = ()
+    function: Callable[..., Any] | None = None
+
+    @property
+    def supports_turn(self) -> bool:
+        """Whether an entry may have `turn`."""
+        return not self.requires_workspace if self.turn is None else self.turn
+
+    @property
+    def supports_scope(self) -> bool:
+        """Whether an entry may have `scope`."""
+        return not self.requires_workspace if self.scope is None else self.scope
+
+    @property
+    def gradable_by(self) -> str:
+        """Golden input with which `vally oracle` can grade it."""
+        if self.oracle is not None:
+            return self.oracle
+        return "state" if self.requires_workspace else "trajectory"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the decorated function or class, so that a `@grader` can be unit tested like what it decorates."""
+        if self.function is None:
+            raise TypeError(f"grader record '{self.name}' was not made by the decorator and cannot be called")
+        return self.function(*args, **kwargs)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutorSpec(Record):
+    """One executor; `capabilities` is the most it can do with any config."""
+
+    capabilities: Capabilities = field(default_factory=Capabilities)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackendSpec(Record):
+    """One backend. `isolates`: agents are confined; `remote`: workspaces may not exist on this machine."""
+
+    isolates: bool = False
+    remote: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeSpec(Record):
+    """One judge; it serves the values of `judge_provider.type` in `provider_types`."""
+
+    provider_types: tuple[str, ...] = ()
+    supports_files: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReporterSpec(Record):
+    """One reporter, called in the order of `order`; with `option` active only when the command has that option."""
+
+    order: int = 100
+    option: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandSpec(Record):
+    """One command; the factory returns a `click.Command`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExporterSpec(Record):
+    """One exporter, reading validated specs or a finished run."""
+
+    source: Literal["spec", "run"] = "spec"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvalProviderSpec(Record):
+    """One eval provider; `patterns` are base-name globs of the foreign files it recognises."""
+
+    patterns: tuple[str, ...] = ()
+
+
+C = TypeVar("C")
+
+
+class Grader(Protocol):
+    """Scores one trial.
+
+    `grade` may be sync or async. Optional methods: `default_name(config) -> str | None` and
+    `asserts_absence(config) -> bool`, both pure; `compare(input) -> CompareResult` with a comparable record.
+    """
+
+    def grade(self, input: GraderInput[Any]) -> GraderResult | Awaitable[GraderResult]: ...
+
+
+class ComparingGrader(Protocol):
+    """A grader that can also compare two trajectories of one stimulus."""
+
+    def compare(self, input: CompareInput[Any]) -> CompareResult | Awaitable[CompareResult]: ...
+
+
+class Executor(Protocol):
+    """Runs one agent; `execute` is called concurrently and either returns a trajectory or raises `ExecutorError`.
+
+    Optional methods: `validate_config(config)`, `capabilities_for(config)`, `host_paths(config)`,
+    `prepare(stimulus, options)` (after staging, before the baseline), `cleanup(trial_id, preserve_workspace=...)`,
+    `preflight(config)`.
+    """
+
+    async def execute(self, stimulus: Stimulus, options: ExecutorOptions) -> Trajectory: ...
+
+    async def shutdown(self) -> None: ...
+
+
+class Backend(Protocol):
+    """Prepares workspaces, runs agents in them and grades the result."""
+
+    async def prepare(self, args: Mapping[str, str | list[str]], context: RunContext) -> None: ...
+
+    async def run_trial(self, item: TrialItem, options: TrialOptions) -> TrialOutcome: ...
+
+    async def grade_trial(self, request: GradeRequest) -> GradeOutcome: ...
+
+    async def shutdown(self) -> None: ...
+
+
+class Judge(Protocol):
+    """A model that grades; optional method `preflight(model)`."""
+
+    def configure(self, provider: ProviderConfig | None) -> None: ...
+
+    async def judge(self, request: JudgeRequest) -> JudgeReply: ...
+
+    async def shutdown(self) -> None: ...
+
+
+class Reporter(Protocol):
+    """Tells people or programs about a run; every method is optional and may be sync or async."""
+
+    def on_run_start(self, event: RunStart) -> Any: ...
+
+    def on_trial_start(self, event: TrialStart) -> Any: ...
+
+    def on_trial_phase(self, event: TrialPhase) -> Any: ...
+
+    def on_trial_result(self, event: TrialDone) -> Any: ...
+
+    def on_diagnostics(self, event: Diagnostics) -> Any: ...
+
+    def on_eval_complete(self, event: EvalComplete) -> Any: ...
+
+    def on_run_complete(self, event: RunComplete) -> Mapping[str, Path] | None: ...
+
+
+class Exporter(Protocol):
+    """Converts evals or a run into files of another tool."""
+
+    async def export(self, request: ExportRequest) -> ExportResult: ...
+
+
+class EvalProvider(Protocol):
+    """Reads evals written for another tool."""
+
+    def detect(self, path: Path) -> bool: ...
+
+    async def load(self, path: Path, context: ProviderContext) -> ForeignSpec: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportRequest:
+    """Input of an exporter: validated specs with absolute paths, or an opened run, and an empty directory."""
+
+    specs: Sequence[EvalSpec] = ()
+    run: object | None = None
+    output_dir: Path
+    options: object = None
+    log: object = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportResult:
+    """What an exporter wrote."""
+
+    files: Sequence[Path]
+    stimuli: int
+    warnings: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderContext:
+    """What an eval provider may know; it writes nothing outside `scratch_dir`."""
+
+    params: Mapping[str, str]
+    project_dir: Path
+    scratch_dir: Path
+    log: object = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignSpec:
+    """A foreign eval in the shape of eval.yaml; relative paths are relative to `base_dir`.
+
+    `positions` maps JSON Pointers to (line, column) of the foreign file, both 1-based.
+    """
+
+    spec: Mapping[str, object]
+    base_dir: Path
+    positions: Mapping[str, tuple[int, int]] | None = None
+    warnings: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of plugin: its entry-point group, hook and record type."""
+
+    name: str
+    group: str
+    hook: str
+    record: type[Record]
+
+
+KINDS: Mapping[str, Kind] = MappingProxyType(
+    {
+        name: Kind(name, f"vally.{plural}", f"vally_{plural}", record)
+        for name, plural, record in (
+            ("grader", "graders", GraderSpec),
+            ("executor", "executors", ExecutorSpec),
+            ("backend", "backends", BackendSpec),
+            ("judge", "judges", JudgeSpec),
+            ("reporter", "reporters", ReporterSpec),
+            ("command", "commands", CommandSpec),
+            ("exporter", "exporters", ExporterSpec),
+            ("eval-provider", "eval_providers", EvalProviderSpec),
+        )
+    }
+)
+
+
+def record_problems(record: Record) -> Iterable[str]:
+    """Yield what is wrong with a record by the rules of the plugin chapter; nothing when it is fine."""
+    if not isinstance(record.name, str) or not NAME_PATTERN.fullmatch(record.name):
+        yield f"name {record.name!r} must match ^[a-z0-9][a-z0-9-]{{0,59}}$"
+    if not isinstance(record.summary, str) or not record.summary.strip() or "\n" in record.summary:
+        yield f"summary of '{record.name}' must be one non-empty line"
+    elif len(record.summary) > 100 or record.summary.endswith("."):
+        yield f"summary of '{record.name}' must have at most 100 characters and no final full stop"
+    if not callable(record.factory) and not (isinstance(record.factory, str) and ":" in record.factory):
+        yield f"factory of '{record.name}' must be callable or 'package.module:attribute'"

@@ -1,0 +1,1 @@
+"""How a run proceeds: plan, trials, grading, scoring and the records it leaves."""

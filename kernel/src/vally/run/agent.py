@@ -1,0 +1,104 @@
+"""The agent part of a trial: one call of an executor under its deadline."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from vally.errors import ExecutorError, TrialSkipped, VallyError
+from vally.run.calling import invoke
+
+if TYPE_CHECKING:
+    from vally.model.evalspec import Stimulus
+    from vally.model.trajectory import Trajectory
+    from vally.records import Executor
+    from vally.run.inputs import ExecutorOptions
+
+TIMEOUT_GRACE_S = 10.0
+"""How long an executor may take to return what it has after its deadline."""
+
+
+async def run_agent(
+    executor: Executor,
+    stimulus: Stimulus,
+    options: ExecutorOptions,
+    *,
+    blocking: bool = True,
+    shutdown_timeout_s: float = 30.0,
+    timeout_grace_s: float = TIMEOUT_GRACE_S,
+) -> Trajectory:
+    """Run the executor and return its trajectory.
+
+    At `options.deadline` the stop signal is set with `timeout`; after the grace period the call is cancelled and all
+    processes of the trial are killed. Raises `ExecutorError` (any other exception of the executor becomes one with
+    the code `executor-exception`) and `TrialSkipped` when the executor declines or the run is being stopped.
+    """
+    call = _Call(executor, stimulus, options, blocking)
+    async with anyio.create_task_group() as group:
+        group.start_soon(call.run, group.cancel_scope)
+        group.start_soon(_watch, options, shutdown_timeout_s, timeout_grace_s, group.cancel_scope)
+    if call.finished:
+        return _finished(call, options)
+    with anyio.CancelScope(shield=True):
+        await options.runner.kill_all()
+    if options.stop.reason == "cancelled":
+        raise TrialSkipped("cancelled")
+    raise ExecutorError(f"Timeout after {options.timeout_ms}ms", code="timeout")
+
+
+async def _watch(options: ExecutorOptions, shutdown_s: float, grace_s: float, scope: anyio.CancelScope) -> None:
+    with anyio.move_on_after(max(0.0, options.deadline - time.monotonic())):
+        await options.stop.wait()
+    options.stop.set("timeout")
+    # A run that is being stopped may shorten the grace of a trial that had timed out already, never lengthen it.
+    await anyio.sleep(grace_s if options.stop.reason == "timeout" else shutdown_s)
+    scope.cancel()
+
+
+class _Call:
+    def __init__(self, executor: Executor, stimulus: Stimulus, options: ExecutorOptions, blocking: bool) -> None:
+        self._executor = executor
+        self._stimulus = stimulus
+        self._options = options
+        self._blocking = blocking
+        self.finished = False
+        self.value: Any = None
+        self.error: Exception | None = None
+
+    async def run(self, scope: anyio.CancelScope) -> None:
+        try:
+            self.value = await invoke(
+                self._executor.execute, self._stimulus, self._options, blocking=self._blocking
+            )
+        except Exception as error:
+            self.error = error
+        self.finished = True
+        scope.cancel()
+
+
+def _finished(call: _Call, options: ExecutorOptions) -> Trajectory:
+    from vally.model.trajectory import Trajectory
+
+    cancelled = options.stop.reason == "cancelled"
+    if call.error is not None:
+        if cancelled:
+            raise TrialSkipped("cancelled", trajectory=getattr(call.error, "trajectory", None)) from call.error
+        raise _as_executor_error(call.error) from call.error
+    if not isinstance(call.value, Trajectory):
+        raise ExecutorError(
+            f"the executor returned {type(call.value).__name__} instead of a trajectory", code="executor-exception"
+        )
+    if cancelled and call.value.end_reason in ("cancelled", None):
+        raise TrialSkipped("cancelled", trajectory=call.value)
+    return call.value
+
+
+def _as_executor_error(error: Exception) -> Exception:
+    if isinstance(error, ExecutorError | TrialSkipped):
+        return error
+    if isinstance(error, VallyError) and error.code:
+        return ExecutorError(error.message, code=error.code)
+    text = " ".join(str(error).split())
+    return ExecutorError(f"{type(error).__name__}: {text}" if text else type(error).__name__, code="executor-exception")
