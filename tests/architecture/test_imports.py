@@ -1,0 +1,91 @@
+"""Who may import whom, where import-linter has no rule for it: public names, declared dependencies, thin modules."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+from checkout import KERNEL, MEMBERS, PLUGINS, Member
+from imports import Import, imports
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+import vally
+import vally.testing
+
+each_member = pytest.mark.parametrize("member", MEMBERS, ids=lambda member: member.name)
+each_plugin = pytest.mark.parametrize("plugin", PLUGINS, ids=lambda plugin: plugin.name)
+PUBLIC = {"vally": set(vally.__all__) | {"testing"}, "vally.testing": set(vally.testing.__all__)}
+PROVIDERS = packages_distributions()
+
+
+def is_private(imported: Import) -> bool:
+    """Whether an import by a plugin takes something that the kernel does not export."""
+    if imported.top != "vally":
+        return False
+    if imported.name is None:
+        return imported.module not in PUBLIC
+    return imported.name not in PUBLIC.get(imported.module, set())
+
+
+@each_plugin
+def test_a_plugin_uses_public_names_of_the_kernel_only(plugin: Member) -> None:
+    files = [*plugin.modules("src"), *plugin.modules("tests")]
+    private = [f"{i.where}: {i.module}.{i.name or ''}" for path in files for i in imports(path) if is_private(i)]
+    assert not private
+
+
+@pytest.mark.parametrize(
+    ("line", "private"),
+    [
+        ("import vally", False),
+        ("from vally import GraderSpec", False),
+        ("from vally.testing import run_cli", False),
+        ("import vally.host", True),
+        ("from vally.host import PluginHost", True),
+        ("from vally import host", True),
+        ("def f():\n    from vally.run import plan", True),
+        ("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from vally.run import plan", False),
+    ],
+)
+def test_private_imports_are_recognised(line: str, private: bool, tmp_path: Path) -> None:
+    path = tmp_path / "module.py"
+    path.write_text(line, encoding="utf-8")
+    assert any(is_private(imported) for imported in imports(path)) is private
+
+
+@each_member
+def test_a_distribution_declares_what_it_imports(member: Member) -> None:
+    allowed = {canonicalize_name(Requirement(line).name) for line in member.project["dependencies"]} | {member.name}
+    for path in member.modules():
+        for imported in imports(path):
+            if imported.top not in sys.stdlib_module_names:
+                providers = {canonicalize_name(name) for name in PROVIDERS.get(imported.top, [])}
+                assert providers & allowed, f"{imported.where}: {imported.module} is not a declared dependency"
+
+
+@each_plugin
+def test_a_module_with_hooks_is_thin(plugin: Member) -> None:
+    hooks = plugin.path / "src" / plugin.package / "plugin.py"
+    heavy = [i.where for i in imports(hooks) if i.top != "vally" and i.top not in sys.stdlib_module_names]
+    assert not heavy
+
+
+def test_the_kernel_imports_no_plugin() -> None:
+    assert not [i.where for path in KERNEL.modules() for i in imports(path) if i.top.startswith("vally_")]
+
+
+@each_member
+def test_only_the_command_line_reads_the_environment(member: Member) -> None:
+    reads = [
+        f"{path}:{node.lineno}"
+        for path in member.modules()
+        if not {"cli", "testing"} & set(path.parts)
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute) and node.attr in {"environ", "getenv", "environb"}
+        if isinstance(node.value, ast.Name) and node.value.id == "os"
+    ]
+    assert not reads

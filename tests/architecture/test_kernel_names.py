@@ -1,0 +1,54 @@
+"""The kernel names no built-in: no keyword, executor, backend, judge, reporter or report file, the defaults aside."""
+
+from __future__ import annotations
+
+import importlib
+import re
+
+import pytest
+from checkout import KERNEL, PLUGINS
+from imports import string_literals
+
+# The defaults that the eval format fixes: executor, backend and judge.
+DEFAULTS = {"copilot-sdk", "local", "copilot"}
+
+# Words of the formats and of the command line that some plugin happens to have as its name too.
+VOCABULARY = {
+    "command": "a kind of plugin, and a key of MCP servers",
+    "completed": "an end reason, and the status of a run",
+    "jsonl": "a value of --output",
+    "junit": "the option --junit",
+    "markdown": "a key of the artifacts of a run",
+    "prompt": "a key of a stimulus",
+}
+REPORT_FILES = {"eval-results.md", "eval-results.html", "eval-results.junit.xml", "otel-spans.jsonl"}
+
+
+def built_in_names() -> set[str]:
+    names = set()
+    for plugin in PLUGINS:
+        module = importlib.import_module(f"{plugin.package}.plugin")
+        names |= {record.name for record in getattr(module, f"vally_{plugin.kind}s")()}
+    return names
+
+
+FORBIDDEN = (built_in_names() | REPORT_FILES) - DEFAULTS
+
+
+def test_the_list_of_names_is_complete() -> None:
+    assert {"file-exists", "diff-empty", "run-command", "mock", "console"} <= FORBIDDEN
+
+
+@pytest.mark.parametrize("name", sorted(FORBIDDEN - set(VOCABULARY)))
+def test_no_literal_of_the_kernel_is_a_built_in_name(name: str) -> None:
+    assert not [where for path in KERNEL.modules() for text, where in string_literals(path) if text == name]
+
+
+@pytest.mark.parametrize("name", sorted(name for name in FORBIDDEN if re.search("[-.]", name)))
+def test_not_even_a_comment_of_the_kernel_names_a_built_in(name: str) -> None:
+    word = re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w-])")
+    assert not [str(path) for path in KERNEL.modules() if word.search(path.read_text(encoding="utf-8"))]
+
+
+def test_every_word_of_the_vocabulary_is_a_built_in_name() -> None:
+    assert set(VOCABULARY) <= FORBIDDEN
