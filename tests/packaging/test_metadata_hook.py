@@ -1,0 +1,71 @@
+"""The meta-distribution's requirements: by path in a checkout, by version elsewhere."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from checkout import ROOT
+
+MEMBERS = {
+    "vally-kernel": {"path": "kernel", "version": "0.1.0"},
+    "vally-grader-prompt": {"path": "plugins/prompt", "version": "0.2.0"},
+    "vally-grader-panel": {"path": "plugins/panel", "version": "0.3.0"},
+}
+BY_VERSION = ["vally-kernel==0.1.0", "vally-grader-prompt==0.2.0", "vally-grader-panel==0.3.0"]
+REQUIRES = {"vally-grader-prompt": ["vally-kernel>=0.1,<1"], "vally-grader-panel": ["Vally-Grader-Prompt>=0.1,<1"]}
+
+
+@pytest.fixture(scope="module")
+def hook() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    root = tmp_path / "a folder"
+    for name, member in MEMBERS.items():
+        folder = root / member["path"]
+        folder.mkdir(parents=True)
+        (folder / "pyproject.toml").write_text(f'[project]\nname = "{name}"\ndependencies = {REQUIRES.get(name, [])}\n')
+    return root
+
+
+def test_in_a_checkout_members_are_required_by_path(hook: ModuleType, checkout: Path) -> None:
+    assert hook.dependencies(checkout, MEMBERS, release=False) == [
+        f"{name} @ {(checkout / member['path']).resolve().as_uri()}" for name, member in MEMBERS.items()
+    ]
+
+
+def test_blanks_in_the_path_are_quoted(hook: ModuleType, checkout: Path) -> None:
+    assert "/a%20folder/kernel" in hook.dependencies(checkout, MEMBERS, release=False)[0]
+
+
+def test_a_release_requires_exact_versions(hook: ModuleType, checkout: Path) -> None:
+    assert hook.dependencies(checkout, MEMBERS, release=True) == BY_VERSION
+
+
+def test_outside_a_checkout_exact_versions_are_required(hook: ModuleType, tmp_path: Path) -> None:
+    assert hook.dependencies(tmp_path, MEMBERS, release=False) == BY_VERSION
+
+
+@pytest.mark.parametrize(
+    ("deleted", "left"),
+    [
+        ("vally-grader-panel", {"vally-kernel", "vally-grader-prompt"}),
+        ("vally-grader-prompt", {"vally-kernel"}),
+    ],
+)
+def test_a_deleted_member_is_left_out_with_those_that_need_it(
+    deleted: str, left: set[str], hook: ModuleType, checkout: Path
+) -> None:
+    (checkout / MEMBERS[deleted]["path"] / "pyproject.toml").unlink()
+    lines = hook.dependencies(checkout, MEMBERS, release=False)
+    assert {line.split(" @ ")[0] for line in lines} == left
