@@ -35,11 +35,13 @@ class JudgeSettings:
 class WorkspaceChoice:
     """Where the workspace of an item lies.
 
-    `path` None means a temporary directory that is removed afterwards. `in_place` uses `path` as it is. `direct` runs
-    in `path` when nothing is staged. `keep` leaves it there.
+    `path` None means a temporary directory that is removed afterwards. `in_place` uses `path` as it is. `keep` leaves
+    it there. `root` is the directory above all kept workspaces, whose record of them says what may be cleared; None
+    means the parent of `path`.
     """
 
     path: Path | None = None
+    root: Path | None = None
     in_place: bool = False
     keep: bool = False
 
