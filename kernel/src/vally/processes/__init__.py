@@ -1,0 +1,11 @@
+"""Processes of trials: started in sessions of their own, known by marks they inherit, ended without leftovers."""
+
+from __future__ import annotations
+
+from vally.processes.guardian import Guardian
+from vally.processes.process import Process
+from vally.processes.result import ProcessStartError
+from vally.processes.runner import LocalProcessRunner
+from vally.processes.strays import find_marked
+
+__all__ = ["Guardian", "LocalProcessRunner", "Process", "ProcessStartError", "find_marked"]

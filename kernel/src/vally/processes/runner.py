@@ -1,0 +1,201 @@
+"""The process runner of this machine: starts the processes of one trial, knows them again and ends them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import anyio
+
+from vally.processes.output import OutputBuffer, send_all, settle
+from vally.processes.process import GRACE_SECONDS, Process, end_in_thread
+from vally.processes.result import ProcessStartError
+from vally.processes.scan import Marks, process_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from vally.processes.guardian import Guardian
+    from vally.run.inputs import Completed
+
+TRIAL_VARIABLE = "VALLY_TRIAL"
+MAX_BYTES = 10 * 2**20
+
+# Python ignores SIGPIPE and may set LC_CTYPE at its start; the program that follows must see neither.
+LAUNCHER = """
+import os, signal, sys
+if sys.argv[1]:
+    os.environ.pop(sys.argv[1], None)
+for name in ("SIGPIPE", "SIGXFSZ"):
+    signal.signal(getattr(signal, name), signal.SIG_DFL)
+try:
+    os.setsid()
+except PermissionError:
+    pass
+try:
+    os.execvp(sys.argv[2], sys.argv[2:])
+except OSError as error:
+    print(f"{sys.argv[2]}: {error.strerror}", file=sys.stderr)
+    sys.exit(127 if isinstance(error, FileNotFoundError) else 126)
+"""
+
+
+class LocalProcessRunner:
+    """Runs the processes of one trial (or of the whole run) on this machine, each in a session of its own.
+
+    `env` is the complete default environment and `cwd` the default working directory; `owned_dirs` are directories
+    that vally made for the trial, `removable_dirs` those the guardian removes should vally die. To be used from one
+    event loop.
+    """
+
+    network: Literal["host", "model", "none"] = "host"
+
+    def __init__(
+        self,
+        trial_id: str,
+        env: Mapping[str, str],
+        *,
+        cwd: Path | None = None,
+        owned_dirs: Iterable[Path] = (),
+        removable_dirs: Iterable[Path] = (),
+        guardian: Guardian | None = None,
+    ) -> None:
+        self._trial_id = trial_id
+        self._env = dict(env)
+        self._cwd = cwd
+        self._guardian = guardian
+        self._removable = [os.path.realpath(path) for path in removable_dirs]
+        self._table = process_table()
+        self._processes: set[Process] = set()
+        self._sessions: dict[int, float] = {}
+        self._used = False
+        self._marks = Marks(
+            pairs=frozenset({os.fsencode(f"{TRIAL_VARIABLE}={trial_id}")}),
+            dirs=tuple(os.fsencode(os.path.realpath(path)) for path in owned_dirs),
+            sessions=self._sessions,
+            since=self._table.clock(),
+        )
+
+    def wrap(self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
+        """Return command and environment for a library that starts the process itself.
+
+        Raises `ProcessStartError` when the program does not exist: the launcher in front would hide it.
+        """
+        program = _checked(argv)[0]
+        file = str(cwd / program) if Path(program).name != program else program
+        if shutil.which(file, path=env.get("PATH", os.defpath)) is None:
+            raise ProcessStartError("ENOENT", f"cannot start '{program}': no such program, or not executable")
+        self._use()
+        marked = {**env, TRIAL_VARIABLE: self._trial_id}
+        if sys.platform == "win32":
+            return list(argv), marked
+        drop = "" if "LC_CTYPE" in env else "LC_CTYPE"
+        return [sys.executable, "-I", "-S", "-c", LAUNCHER, drop, *argv], marked
+
+    def mark(self, name: str, value: str) -> None:
+        """Know processes whose environment holds `name=value` as those of this trial."""
+        pair = os.fsencode(f"{name}={value}")
+        self._marks = self._marks._replace(pairs=self._marks.pairs | {pair})
+        self._use()
+        if self._guardian:
+            self._guardian.mark(self._trial_id, pair)
+
+    async def start(
+        self, argv: Sequence[str], *, cwd: Path | None = None, env: Mapping[str, str] | None = None
+    ) -> Process:
+        """Start a process with three pipes; `env` replaces the default environment.
+
+        The caller reads both outputs. Raises `ProcessStartError`.
+        """
+        return await self._start(argv, cwd, env, stdin=True)
+
+    async def run(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
+        stdin: bytes = b"",
+        timeout: float | None = None,
+        max_bytes: int = MAX_BYTES,
+    ) -> Completed:
+        """Run a process to its end and return what it wrote, at most `max_bytes` of each output.
+
+        `timeout` is in seconds. What is left of the process group afterwards is ended, two seconds after the request
+        by force; that is so after a timeout and a cancellation too. Raises `ProcessStartError`.
+        """
+        out, err = OutputBuffer(max_bytes), OutputBuffer(max_bytes)
+        process = await self._start(argv, cwd, env, stdin=bool(stdin))
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(out.fill, process.stdout)
+                tasks.start_soon(err.fill, process.stderr)
+                if stdin:
+                    tasks.start_soon(send_all, process.stdin, stdin)
+                with anyio.move_on_after(timeout) as limit:
+                    await process.wait()
+                await process.terminate()
+                ended = await process.wait()
+                await settle((out, err))
+                tasks.cancel_scope.cancel()
+        finally:
+            await process.terminate()
+            await self._close(process)
+        return replace(
+            ended,
+            stdout=out.content,
+            stderr=err.content,
+            stdout_truncated=out.truncated,
+            stderr_truncated=err.truncated,
+            timed_out=limit.cancelled_caught,
+        )
+
+    async def kill_all(self, grace: float = GRACE_SECONDS) -> int:
+        """End every process of the trial, wherever it has gone, and return how many there were.
+
+        Costs nothing as long as nothing was started, wrapped or marked.
+        """
+        if not self._used:
+            return 0
+        found = await end_in_thread(self._marks, self._table, grace)
+        for process in list(self._processes):
+            await self._close(process)
+        return found
+
+    def close(self) -> None:
+        """Take the trial off the guardian's list; to be called when its directories are gone."""
+        if self._guardian and self._used:
+            self._guardian.close(self._trial_id)
+
+    async def _start(
+        self, argv: Sequence[str], cwd: Path | None, env: Mapping[str, str] | None, *, stdin: bool
+    ) -> Process:
+        complete = {**(self._env if env is None else env), TRIAL_VARIABLE: self._trial_id}
+        self._use()
+        process = await Process.spawn(
+            _checked(argv), cwd=cwd or self._cwd, env=complete, table=self._table, stdin=stdin
+        )
+        self._processes.add(process)
+        self._sessions[process.pid] = process.started_by
+        if self._guardian:
+            self._guardian.session(self._trial_id, process.pid, process.started_by)
+        return process
+
+    async def _close(self, process: Process) -> None:
+        await process.aclose()
+        self._processes.discard(process)
+
+    def _use(self) -> None:
+        if not self._used and self._guardian:
+            self._guardian.open(self._trial_id, self._marks, self._removable)
+        self._used = True
+
+
+def _checked(argv: Sequence[str]) -> list[str]:
+    if isinstance(argv, str) or not argv:
+        raise TypeError("argv must be a list of strings with at least the program")
+    return [os.fspath(item) for item in argv]
