@@ -15,7 +15,7 @@ from vally.text.display import (
     clip_middle,
     compact_json,
     cut_evidence,
-    cut_graphemes,
+    cut_clusters,
     describe_grader_value,
     es_number,
     fixed,
@@ -60,7 +60,7 @@ def test_sanitise(text: str, clean: str) -> None:
     ],
 )
 def test_cut_counts_grapheme_clusters(text: str, cut: str) -> None:
-    assert cut_graphemes(text) == cut
+    assert cut_clusters(text) == cut
 
 
 @pytest.mark.parametrize(

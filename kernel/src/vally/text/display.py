@@ -14,7 +14,7 @@ __all__ = [
     "clip_middle",
     "compact_json",
     "cut_evidence",
-    "cut_graphemes",
+    "cut_clusters",
     "describe_grader_value",
     "es_number",
     "fixed",
@@ -48,7 +48,7 @@ def sanitise(text: str) -> str:
     return " ".join(_CONTROLS_AND_SEPARATORS.sub(" ", _printable(text)).split())
 
 
-def cut_graphemes(text: str, limit: int = NAME_CLUSTERS) -> str:
+def cut_clusters(text: str, limit: int = NAME_CLUSTERS) -> str:
     """Cut to `limit` extended grapheme clusters, the last of which is then `…`."""
     if len(text) <= limit:
         return text
@@ -67,7 +67,7 @@ def _graphemes(text: str) -> Iterable[str]:
 
 def describe_grader_value(value: object) -> str:
     """A config value as part of a name: strings, numbers, booleans and lists of them; anything else is empty."""
-    return cut_graphemes(sanitise(_described(value)))
+    return cut_clusters(sanitise(_described(value)))
 
 
 def _described(value: object) -> str:
