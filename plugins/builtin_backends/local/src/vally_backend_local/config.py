@@ -1,0 +1,37 @@
+"""Arguments of the backend."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from pydantic import BeforeValidator, ConfigDict, Field
+
+from vally import Config
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)([kmgt]?)(?:i?b)?", re.IGNORECASE)
+_UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+
+
+def parse_size(value: object) -> int:
+    """Return the bytes of a size such as `512m` or `4g`; units are powers of 1024, a bare number counts bytes."""
+    match = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is None:
+        raise ValueError(f"a size such as '512m' or '4g' is expected, not {value!r}")
+    return int(float(match[1]) * _UNITS[match[2].lower()])
+
+
+Size = Annotated[int, BeforeValidator(parse_size)]
+
+
+def _kebab(name: str) -> str:
+    return name.replace("_", "-")
+
+
+class LocalArgs(Config):
+    """`disk-limit` bounds workspace and trial directory together, `min-free` is what a file system must have left."""
+
+    model_config = ConfigDict(alias_generator=_kebab)
+
+    disk_limit: Size = Field(default=10 * 2**30)
+    min_free: Size = Field(default=2**30)
