@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, ValidationInfo
 from pydantic.alias_generators import to_camel
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from vally.errors import ConfigInvalid
 
 
 class Config(BaseModel):
@@ -36,6 +37,51 @@ _WANTED = {
     "model_type": "a mapping",
     "model_attributes_type": "a mapping",
 }
+
+
+def config_model_problem(model: object) -> str | None:
+    """Return why a class cannot check configs; None for subclasses of `Config` and what has its properties."""
+    if not isinstance(model, type) or not issubclass(model, BaseModel):
+        return "is not a pydantic model"
+    if issubclass(model, Config):
+        return None
+    wanted = {"extra": "forbid", "strict": True, "frozen": True}
+    missing = [f"{key}={value!r}" for key, value in wanted.items() if model.model_config.get(key) != value]
+    return f"must subclass vally.Config or set {', '.join(missing)}" if missing else None
+
+
+def parse_config(
+    name: str, model: type[BaseModel] | None, mapping: Mapping[str, object] | None, *, lenient: bool = False
+) -> Any:
+    """Validate the config mapping of the plugin `name`; None means an empty one.
+
+    Returns the model instance, or `{}` when there is no model, whose mapping must be empty. With `lenient` an invalid
+    `Pattern` passes. Raises `ConfigInvalid` with every problem.
+    """
+    values = {} if mapping is None else mapping
+    if model is None:
+        if values:
+            raise ConfigInvalid(name, [f"unknown key '{key}'" for key in values])
+        return {}
+    try:
+        return _validated(model, values, {"lenient": lenient})
+    except ValidationError as error:
+        raise ConfigInvalid(name, config_problems(error)) from None
+
+
+def _validated(model: type[BaseModel], values: Mapping[str, object], context: dict[str, Any]) -> BaseModel:
+    # Read as JSON, a list fits a tuple and a text fits a path or an enum although the models are strict.
+    try:
+        text = json.dumps(values, default=_plain)
+    except TypeError:
+        return model.model_validate(values, context=context, by_alias=True, by_name=False)
+    return model.model_validate_json(text, context=context, by_alias=True, by_name=False)
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} is not JSON")
 
 
 def config_problems(error: ValidationError) -> list[str]:

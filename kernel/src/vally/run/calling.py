@@ -14,6 +14,10 @@ MAX_THREADS = 512
 """Upper bound of worker threads that sync plugin methods use at once; more calls wait."""
 
 
+class PluginExit(Exception):
+    """A plugin called `sys.exit`; that ends the call, never the program."""
+
+
 def thread_limiter() -> anyio.CapacityLimiter:
     """A limiter that never makes one trial wait for another: the default of anyio is 40 threads."""
     return anyio.CapacityLimiter(MAX_THREADS)
@@ -29,12 +33,22 @@ async def invoke(
     """Call a plugin's method and await what is awaitable.
 
     A sync method runs in a worker thread, unless `blocking` is False. It cannot be cancelled: on cancellation its
-    thread is left to end by itself and its result is dropped.
+    thread is left to end by itself and its result is dropped. `SystemExit` of a plugin becomes a `PluginExit`.
     """
-    if inspect.iscoroutinefunction(method) or not blocking:
-        result = method(*args, **kwargs)
-    else:
-        result = await anyio.to_thread.run_sync(
-            partial(method, *args, **kwargs), abandon_on_cancel=True, limiter=limiter
-        )
-    return await result if inspect.isawaitable(result) else result
+    try:
+        if inspect.iscoroutinefunction(method) or not blocking:
+            result = method(*args, **kwargs)
+        else:
+            call = partial(_without_exit, method, *args, **kwargs)
+            result = await anyio.to_thread.run_sync(call, abandon_on_cancel=True, limiter=limiter)
+        return await result if inspect.isawaitable(result) else result
+    except SystemExit as exit_:
+        raise PluginExit(f"SystemExit: {exit_.code}") from None
+
+
+def _without_exit(method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    # A SystemExit that reaches the top of a worker thread would be lost there.
+    try:
+        return method(*args, **kwargs)
+    except SystemExit as exit_:
+        raise PluginExit(f"SystemExit: {exit_.code}") from None

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from vally.model.evalspec import Diagnostic, ExecutorChoice, ProviderConfig, Scoring, Stimulus
     from vally.model.results import ErrorInfo, GraderResult, JudgeUsage, Phases
     from vally.model.trajectory import Event, Trajectory
-    from vally.records import Executor
+    from vally.records import Executor, ExecutorSpec
     from vally.run.inputs import JudgeClient
+    from vally.run.redaction import Redactor
 
 Phase = Literal["preparing", "running", "capturing", "grading", "cleanup"]
 
@@ -97,7 +98,8 @@ class TrialOptions:
     session_log: Path | None = None
     process_env: Mapping[str, str] = field(default_factory=dict)
     shutdown_timeout_s: float = 30.0
-    redact: Callable[[str], str] = lambda text: text
+    executor_record: ExecutorSpec | None = None
+    redactor: Redactor
     on_phase: Callable[[Phase, str | None], None] = _nothing
     on_diagnostic: Callable[[Diagnostic], None] = _nothing
     on_event: Callable[[Event], None] = _nothing

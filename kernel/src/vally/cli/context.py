@@ -1,0 +1,101 @@
+"""What a command is given: environment, display settings, project and plugins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vally.cli.display import DisplayOptions
+
+if TYPE_CHECKING:
+    from vally.host import PluginHost
+    from vally.model.evalspec import Project
+
+PLUGIN_OPTIONS = {
+    "grader_plugin": "grader",
+    "executor_plugin": "executor",
+    "reporter_plugin": "reporter",
+}
+PROJECT_KINDS = {
+    "graders": "grader",
+    "executors": "executor",
+    "backends": "backend",
+    "reporters": "reporter",
+    "judges": "judge",
+    "exporters": "exporter",
+    "evalProviders": "eval-provider",
+}
+
+
+@dataclass(slots=True, kw_only=True)
+class CliContext:
+    """The state of one invocation, handed to every command as the click context object.
+
+    `environ` is the process environment, `cwd` the current directory; `host_objects` are records or modules that a
+    caller of the in-process program adds to the plugins.
+    """
+
+    environ: Mapping[str, str]
+    cwd: Path
+    host_objects: Sequence[object] = ()
+    display: DisplayOptions = field(default_factory=DisplayOptions)
+    config: str | None = None
+    no_config: bool = False
+    plugin_words: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def config_path(self) -> Path | None:
+        """The project file named by option or `VALLY_CONFIG`; None means: search, unless `no_config`."""
+        named = self.config or self.environ.get("VALLY_CONFIG")
+        return self.cwd / named if named and not self.no_config else None
+
+    @property
+    def autoload(self) -> bool:
+        """Whether installed third-party plugins may load."""
+        return not self.plugin_words.get("no_plugins") and self.environ.get("VALLY_DISABLE_PLUGIN_AUTOLOAD") != "1"
+
+    @property
+    def cache_dir(self) -> Path:
+        """Root of what may be deleted at any time: `VALLY_CACHE_DIR`, else the user's cache directory."""
+        named = self.environ.get("VALLY_CACHE_DIR")
+        if named:
+            return self.cwd / named
+        from platformdirs import user_cache_path
+
+        return user_cache_path("vally", appauthor=False)
+
+    def bare_host(self) -> PluginHost:
+        """Plugins that are installed, without those of a project or of options; for help and completion."""
+        return self._host(project=(), command_line=(), bases=(self.cwd,))
+
+    def host(self, project: Project, *, base: Path | None = None) -> PluginHost:
+        """Plugins of the project and the options of this command; `base` is where local paths are looked up first."""
+        words = self.plugin_words
+        command_line = tuple(
+            (kind, specifier) for option, kind in PLUGIN_OPTIONS.items() for specifier in words.get(option) or ()
+        )
+        from_project = ()
+        if not words.get("no_project_plugins"):
+            from_project = tuple(
+                (PROJECT_KINDS[key], specifier, project.root)
+                for key, specifiers in project.plugins.items()
+                for specifier in specifiers
+            )
+        bases = (base, self.cwd) if base is not None and base != self.cwd else (self.cwd,)
+        return self._host(project=from_project, command_line=command_line, bases=bases)
+
+    def _host(self, *, project: Any, command_line: Any, bases: tuple[Path, ...]) -> PluginHost:
+        from vally.host import PluginHost, PluginSources
+
+        return PluginHost(
+            sources=PluginSources(
+                no_plugins=not self.autoload,
+                no_plugin=tuple(self.plugin_words.get("no_plugin") or ()),
+                project=project,
+                command_line=command_line,
+                bases=bases,
+                objects=tuple(self.host_objects),
+            )
+        )

@@ -1,0 +1,56 @@
+"""Errors, warnings and diagnostics as the program prints them on stderr."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from vally.text.display import strip_controls
+
+if TYPE_CHECKING:
+    from vally.errors import VallyError
+    from vally.model.evalspec import Diagnostic
+
+
+def say(line: str) -> None:
+    """Print one line on stderr; text that others wrote loses its control characters."""
+    print(strip_controls(line), file=sys.stderr, flush=True)
+
+
+def error_line(what: str, *, where: str | None = None, code: str | None = None, level: str = "error") -> str:
+    """`error: <where>: <what> [<code>]`."""
+    place = f"{where}: " if where else ""
+    return f"{level}: {place}{what}{f' [{code}]' if code else ''}"
+
+
+def print_error(error: VallyError) -> None:
+    """Print an error with its hints."""
+    say(error_line(error.message, where=error.where, code=error.code))
+    print_hints(error.hints)
+
+
+def print_hints(hints: Iterable[str]) -> None:
+    """Print hints, indented below the message they belong to."""
+    for hint in hints:
+        for line in hint.splitlines():
+            say(f"  {line}")
+
+
+def print_warning(what: str) -> None:
+    """Print one warning."""
+    say(error_line(what, level="warning"))
+
+
+def print_diagnostics(diagnostics: Sequence[Diagnostic], *, show_info: bool = False) -> None:
+    """Print findings about files, errors and warnings, each with its hint and related places."""
+    for item in diagnostics:
+        if item.level == "info" and not show_info:
+            continue
+        where = ":".join(str(part) for part in (item.file, item.line, item.column) if part is not None) or None
+        context = f"{item.context}: " if item.context else ""
+        say(error_line(f"{context}{item.message}", where=where, code=item.code, level=item.level))
+        print_hints([item.hint] if item.hint else [])
+        for place in item.related:
+            there = ":".join(str(part) for part in (place.file, place.line, place.column) if part is not None)
+            say(f"  {there}: {place.message}" if there else f"  {place.message}")

@@ -1,0 +1,139 @@
+"""One item through its backend: attempts, retries, and the result that is recorded."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from vally.model.jsonio import timestamp
+from vally.run.inputs import StopSignal
+from vally.run.trial import TrialOptions
+from vally.run.trial_record import failed_outcome, trial_result
+
+if TYPE_CHECKING:
+    from vally.host import PluginHost
+    from vally.model.results import TrialResult
+    from vally.records import Backend
+    from vally.run.engine import RunSettings
+    from vally.run.judges import ItemJudge, JudgePool
+    from vally.run.plan import EvalPlan
+    from vally.run.preparation import Preparation
+    from vally.run.redaction import Redactor
+    from vally.run.run_dir import RunDirectory
+    from vally.run.stopping import Stopping
+    from vally.run.trial import TrialItem, TrialOutcome
+
+RETRY_BASE_S = 2.0
+RETRY_CAP_S = 60.0
+RETRY_JITTER = 0.2
+
+
+class Attempts:
+    """Runs items: as often as retries allow, with a fresh workspace each time."""
+
+    def __init__(
+        self,
+        *,
+        host: PluginHost,
+        backend: Backend,
+        ready: Preparation,
+        judges: JudgePool,
+        directory: RunDirectory,
+        redactor: Redactor,
+        settings: RunSettings,
+        stopping: Stopping,
+        on_phase: Callable[[str, str, str | None], None],
+    ) -> None:
+        self._host = host
+        self._backend = backend
+        self._ready = ready
+        self._judges = judges
+        self._directory = directory
+        self._redactor = redactor
+        self._settings = settings
+        self._stopping = stopping
+        self._on_phase = on_phase
+
+    async def run(self, item: TrialItem, evaluation: EvalPlan) -> TrialResult:
+        """Run one item until it succeeds or may not be tried again; never raises for what a plugin does."""
+        started, started_at = time.monotonic(), timestamp()
+        retries = self._settings.max_retries if evaluation.trials < 2 else 0
+        judge = self._judges.client(item.judge)
+        attempt = 1
+        while True:
+            outcome = await self._attempt(item, evaluation, judge)
+            warnings = await self._clean_up(item, outcome)
+            if not self._may_retry(outcome, attempt, retries):
+                break
+            await self._wait(outcome, attempt, item)
+            attempt += 1
+        return trial_result(
+            item,
+            outcome,
+            attempts=attempt,
+            started_at=started_at,
+            duration_ms=round((time.monotonic() - started) * 1000),
+            warnings=(*outcome.warnings, *warnings),
+            judge_usage=outcome.judge_usage or judge.usage(),
+            backend=self._settings.backend_name,
+            keep_workspace=item.workspace.keep,
+        )
+
+    async def _attempt(self, item: TrialItem, evaluation: EvalPlan, judge: ItemJudge) -> TrialOutcome:
+        stop = StopSignal()
+        options = self._options(item, evaluation, judge, stop)
+        with self._stopping.running(stop):
+            try:
+                return await self._backend.run_trial(item, options)
+            except Exception as error:
+                # The backend as a whole is unusable: this item is an error, and no other item may start.
+                self._stopping.stop("error")
+                return failed_outcome(error)
+
+    def _options(self, item: TrialItem, evaluation: EvalPlan, judge: ItemJudge, stop: StopSignal) -> TrialOptions:
+        executor = self._ready.executor(evaluation)
+        output_dir = self._directory.trial_path(item.segments)
+        return TrialOptions(
+            host=self._host,
+            executor=executor.instance,
+            executor_config=self._ready.config(evaluation),
+            executor_record=executor.record,
+            judge=judge,
+            skip_grade=self._settings.skip_grade,
+            output_dir=output_dir,
+            run_dir=self._directory.path,
+            session_log=output_dir / "events.jsonl" if self._settings.keep_session_logs else None,
+            process_env=self._settings.environ,
+            shutdown_timeout_s=self._settings.shutdown_timeout_s,
+            redactor=self._redactor,
+            on_phase=lambda phase, detail=None: self._on_phase(item.item_id, phase, detail),
+            stop=stop,
+        )
+
+    async def _clean_up(self, item: TrialItem, outcome: TrialOutcome) -> tuple[str, ...]:
+        self._on_phase(item.item_id, "cleanup", None)
+        try:
+            with anyio.CancelScope(shield=True), anyio.fail_after(self._settings.shutdown_timeout_s):
+                return tuple(await outcome.cleanup())
+        except TimeoutError:
+            return (f"clean-up did not end within {self._settings.shutdown_timeout_s:g}s",)
+        except Exception as error:
+            return (f"clean-up failed: {type(error).__name__}: {error}",)
+
+    def _may_retry(self, outcome: TrialOutcome, attempt: int, retries: int) -> bool:
+        error = outcome.error
+        retryable = outcome.status == "error" and error is not None and error.retryable
+        return retryable and attempt <= retries and not self._stopping.stopped
+
+    async def _wait(self, outcome: TrialOutcome, attempt: int, item: TrialItem) -> None:
+        # Jitter follows the trial's seed when there is one, so that a seeded run repeats itself.
+        source: Any = random.Random(item.seed + attempt) if item.seed is not None else random
+        delay = min(RETRY_CAP_S, RETRY_BASE_S * 2 ** (attempt - 1)) * source.uniform(1 - RETRY_JITTER, 1 + RETRY_JITTER)
+        delay = max(delay, (outcome.retry_after_ms or 0) / 1000)
+        with anyio.move_on_after(delay):
+            while not self._stopping.stopped:
+                await anyio.sleep(0.1)

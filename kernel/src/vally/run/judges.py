@@ -1,0 +1,180 @@
+"""The judges of a run: one object per distinct provider, call limits, and the accounting of each trial."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from vally.errors import JudgeError, PluginError
+from vally.model.evalspec import DEFAULT_JUDGE
+from vally.model.results import JudgeUsage
+from vally.records import GraderSpec, JudgeSpec
+
+if TYPE_CHECKING:
+    from vally.host import PluginHost
+    from vally.model.evalspec import ProviderConfig
+    from vally.model.trajectory import Cost
+    from vally.run.judging import JudgeReply, JudgeRequest
+    from vally.run.plan import Plan
+    from vally.run.trial import JudgeSettings
+
+MAX_CALLS = 8
+"""Concurrent calls per provider and model."""
+
+
+class JudgePool:
+    """Makes judges at first use and shuts them down together."""
+
+    def __init__(self, host: PluginHost) -> None:
+        self._host = host
+        self._judges: dict[str, tuple[JudgeSpec, Any]] = {}
+        self._limits: dict[tuple[str, str], anyio.CapacityLimiter] = {}
+
+    def client(self, settings: JudgeSettings) -> ItemJudge:
+        """The judge of one trial."""
+        return ItemJudge(self, settings)
+
+    def record(self, provider: ProviderConfig | None) -> JudgeSpec:
+        """The judge plugin that serves a provider; raises `PluginError` when none is installed."""
+        if provider is None:
+            record = self._host.require("judge", DEFAULT_JUDGE)
+            assert isinstance(record, JudgeSpec)
+            return record
+        for record in self._host.records("judge").values():
+            if isinstance(record, JudgeSpec) and provider.type in record.provider_types:
+                return record
+        known = sorted({kind for item in self._host.records("judge").values() for kind in _types(item)})
+        raise PluginError(
+            f"no judge serves judge_provider.type '{provider.type}'",
+            code="unknown-judge",
+            hints=[f"types: {', '.join(known)}"] if known else ["no judge plugin is installed"],
+        )
+
+    def judge(self, provider: ProviderConfig | None) -> tuple[JudgeSpec, Any]:
+        """The record and the configured judge object of a provider."""
+        key = repr(provider)
+        if key not in self._judges:
+            record = self.record(provider)
+            judge = self._host.create(record)
+            judge.configure(provider)
+            self._judges[key] = (record, judge)
+        return self._judges[key]
+
+    def limiter(self, provider: ProviderConfig | None, model: str) -> anyio.CapacityLimiter:
+        """The limit on concurrent calls of one provider and model."""
+        return self._limits.setdefault((repr(provider), model), anyio.CapacityLimiter(MAX_CALLS))
+
+    async def shutdown(self) -> list[str]:
+        """Shut all judges down; what fails is returned as warnings."""
+        warnings = []
+        for record, judge in self._judges.values():
+            try:
+                with anyio.fail_after(30):
+                    await judge.shutdown()
+            except Exception as error:
+                warnings.append(f"judge '{record.name}' did not shut down: {type(error).__name__}: {error}")
+        self._judges.clear()
+        return warnings
+
+
+def _types(record: Any) -> tuple[str, ...]:
+    return record.provider_types if isinstance(record, JudgeSpec) else ()
+
+
+class ItemJudge:
+    """The judge of one trial behind limits and accounting; implements `JudgeClient`."""
+
+    def __init__(self, pool: JudgePool, settings: JudgeSettings) -> None:
+        self._pool = pool
+        self._settings = settings
+        self._input = 0
+        self._output = 0
+        self._calls = 0
+        self._costs: dict[tuple[str, str], float] = {}
+
+    @property
+    def supports_files(self) -> bool:
+        """Whether the judge can read evidence files."""
+        return self._pool.record(self._settings.provider).supports_files
+
+    def model_for(self, configured: str | None) -> str:
+        """The model of an entry: its own, else that of the run."""
+        return configured or self._settings.model
+
+    def effort_for(self, configured: str | None) -> str | None:
+        """The reasoning effort of an entry: its own, else that of the run."""
+        return configured or self._settings.reasoning_effort
+
+    async def judge(self, request: JudgeRequest) -> JudgeReply:
+        """Ask the judge; tokens of failed calls count too. Raises `JudgeError`."""
+        try:
+            _, judge = self._pool.judge(self._settings.provider)
+        except PluginError as error:
+            raise JudgeError(error.message, kind="unavailable") from error
+        async with self._pool.limiter(self._settings.provider, request.model):
+            try:
+                reply: JudgeReply = await judge.judge(request)
+            except JudgeError as error:
+                self._count_failure(error.usage)
+                raise
+        self._count(reply)
+        return reply
+
+    def _count(self, reply: JudgeReply) -> None:
+        if reply.cache == "hit":
+            return
+        self._calls += 1
+        if reply.usage is not None:
+            self._input += reply.usage.input_tokens
+            self._output += reply.usage.output_tokens
+        if reply.cost is not None:
+            key = (reply.cost.provider, reply.cost.unit)
+            self._costs[key] = self._costs.get(key, 0.0) + reply.cost.amount
+
+    def _count_failure(self, usage: Mapping[str, int] | None) -> None:
+        self._calls += 1
+        if usage:
+            self._input += usage.get("input_tokens", 0)
+            self._output += usage.get("output_tokens", 0)
+
+    def usage(self) -> JudgeUsage | None:
+        """Sums over all calls so far; None when there was none."""
+        if not self._calls:
+            return None
+        return JudgeUsage(
+            input_tokens=self._input,
+            output_tokens=self._output,
+            total_tokens=self._input + self._output,
+            call_count=self._calls,
+            cost=self._cost(),
+        )
+
+    def _cost(self) -> Cost | None:
+        from vally.model.trajectory import Cost
+
+        if len(self._costs) != 1:
+            return None
+        ((provider, unit), amount), = self._costs.items()
+        return Cost(provider=provider, unit=unit, amount=amount)
+
+
+def missing_judges(plan: Plan, host: PluginHost, pool: JudgePool) -> list[str]:
+    """One line per eval whose graders need a judge that is not installed."""
+    problems = []
+    for evaluation in plan.evals:
+        keywords = sorted({entry.type for stimulus in evaluation.stimuli for entry in stimulus.graders})
+        needy = [keyword for keyword in keywords if _needs_judge(host, keyword)]
+        if not needy:
+            continue
+        try:
+            pool.record(evaluation.spec.defaults.judge_provider)
+        except PluginError as error:
+            problems.append(f"{evaluation.planned.eval_file_path}: grader '{needy[0]}' needs a judge: {error.message}")
+    return problems
+
+
+def _needs_judge(host: PluginHost, keyword: str) -> bool:
+    record = host.get("grader", keyword)
+    return isinstance(record, GraderSpec) and record.requires_judge

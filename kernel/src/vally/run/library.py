@@ -1,0 +1,86 @@
+"""Grading and running as a library, without a run directory or a backend."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vally.model.evalspec import GraderEntry, Scoring, Stimulus
+from vally.run.grading import GradingRequest
+
+if TYPE_CHECKING:
+    from vally.host import PluginHost
+    from vally.model.trajectory import Trajectory
+    from vally.run.inputs import JudgeClient
+
+
+def library_request(
+    trajectory: Trajectory,
+    graders: Sequence[Mapping[str, Any]],
+    *,
+    stimulus: Stimulus | None = None,
+    scoring: Scoring | None = None,
+    host: PluginHost | None = None,
+    judge: JudgeClient | None = None,
+    run_dir: Path | None = None,
+    spec_dir: Path | None = None,
+) -> GradingRequest:
+    """A grading request for a recorded or hand-made trajectory; graders' processes run on this machine.
+
+    Raises `ValueError` for an entry that is not a mapping with a `type`.
+    """
+    from vally.host import PluginHost
+    from vally.processes import LocalProcessRunner
+
+    base = stimulus or stimulus_of(trajectory)
+    entries = tuple(_entry(index, item) for index, item in enumerate(graders))
+    return GradingRequest(
+        trajectory=trajectory,
+        stimulus=_with_graders(base, entries),
+        host=host or PluginHost(),
+        runner=LocalProcessRunner(trial_id=trajectory.id or "grade", env={}),
+        spec_dir=spec_dir or Path.cwd(),
+        scoring=scoring or Scoring(),
+        judge=judge,
+        run_dir=run_dir,
+    )
+
+
+def stimulus_of(trajectory: Trajectory) -> Stimulus:
+    """The stimulus that a trajectory carries, as far as graders need it."""
+    document = trajectory.stimulus
+    turns = tuple(str(turn) for turn in document.get("turns") or ())
+    prompt = str(document.get("prompt") or "\n\n".join(turns))
+    return Stimulus(
+        name=str(document.get("name") or "stimulus"),
+        prompt=prompt,
+        turns=turns or (prompt,),
+        has_turns=bool(turns),
+        rubric=tuple(str(item) for item in document.get("rubric") or ()),
+        document=document,
+    )
+
+
+def _with_graders(stimulus: Stimulus, entries: tuple[GraderEntry, ...]) -> Stimulus:
+    from dataclasses import replace
+
+    return replace(stimulus, graders=entries)
+
+
+def _entry(index: int, item: Mapping[str, Any]) -> GraderEntry:
+    known = {"type", "config", "name", "turn", "scope", "required", "weight"}
+    if not isinstance(item, Mapping) or not isinstance(item.get("type"), str):
+        raise ValueError(f"graders[{index}] must be a mapping with a 'type'")
+    unknown = sorted(set(item) - known)
+    if unknown:
+        raise ValueError(f"graders[{index}]: unknown key '{unknown[0]}'")
+    return GraderEntry(
+        type=item["type"],
+        config=item.get("config") or {},
+        name=item.get("name"),
+        turn=item.get("turn"),
+        scope=item.get("scope"),
+        required=bool(item.get("required", False)),
+        weight=item.get("weight"),
+    )

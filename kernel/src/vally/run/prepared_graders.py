@@ -1,0 +1,101 @@
+"""Grader entries made ready once per run: record, parsed config, instance and default name."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from vally.errors import ConfigInvalid, VallyError
+from vally.text.display import NAME_CLUSTERS, cut_clusters, sanitise
+
+if TYPE_CHECKING:
+    from vally.host import PluginHost
+    from vally.model.evalspec import GraderEntry
+    from vally.model.results import GraderResult
+    from vally.records import GraderSpec
+
+
+@dataclass(slots=True)
+class PreparedEntry:
+    """One grader entry with what the run needs of its plugin; `problem` replaces a grader that cannot work."""
+
+    entry: GraderEntry
+    record: GraderSpec | None = None
+    config: Any = None
+    grader: Any = None
+    default_name: str | None = None
+    problem: str | None = None
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def needs_workspace(self) -> bool:
+        """Whether it runs in list order with others of its kind, because it may change the workspace."""
+        return self.record is not None and self.record.requires_workspace
+
+    @property
+    def result_kind(self) -> str:
+        """`kind` of its results when the grader itself does not say."""
+        return "code" if self.record is None else self.record.kind
+
+    def error(self, evidence: str, *, kind: str, message: str | None = None) -> GraderResult:
+        """A result that says why there is no verdict."""
+        from vally.model.results import GraderResult
+
+        return GraderResult.error(evidence, kind=kind, message=message, name=self.entry.type, result_kind=self.result_kind)
+
+
+def prepare_entries(
+    host: PluginHost, entries: Sequence[GraderEntry], on_warning: Callable[[str], None]
+) -> list[PreparedEntry]:
+    """Prepare entries, each at most once per host, because trials of one stimulus share them."""
+    prepared = [host.memo(("prepared", id(entry)), lambda entry=entry: _prepare(host, entry)) for entry in entries]
+    for item in prepared:
+        for warning in item.warnings:
+            on_warning(warning)
+    return prepared
+
+
+def _prepare(host: PluginHost, entry: GraderEntry) -> PreparedEntry:
+    prepared = PreparedEntry(entry=entry)
+    try:
+        record: Any = host.require("grader", entry.type)
+        prepared.record = record
+        prepared.config = host.parse_config(record, entry.config, lenient=True)
+        prepared.problem = _unsupported(record, entry)
+        prepared.grader = host.create(record)
+    except ConfigInvalid as error:
+        prepared.problem = f"Invalid config for {entry.type}: {error.problems[0]}"
+    except VallyError as error:
+        prepared.problem = f"Invalid config for {entry.type}: {error.message}"
+    else:
+        prepared.default_name = _default_name(prepared)
+    return prepared
+
+
+def _unsupported(record: GraderSpec, entry: GraderEntry) -> str | None:
+    if entry.turn is not None and not record.supports_turn:
+        return f"Invalid config for {entry.type}: 'turn' is not supported"
+    if entry.scope not in (None, "all") and not record.supports_scope:
+        return f"Invalid config for {entry.type}: 'scope' is not supported"
+    return None
+
+
+def _default_name(prepared: PreparedEntry) -> str | None:
+    method = getattr(prepared.grader, "default_name", None)
+    if method is None:
+        return None
+    keyword = prepared.entry.type
+    try:
+        value = method(prepared.config)
+    except Exception as error:
+        prepared.warnings.append(f"default_name of grader '{keyword}' failed: {type(error).__name__}: {error}")
+        return None
+    if isinstance(value, str):
+        return cut_clusters(sanitise(value), NAME_CLUSTERS) or None
+    if inspect.iscoroutine(value):
+        value.close()
+    if value is not None:
+        prepared.warnings.append(f"default_name of grader '{keyword}' returned {type(value).__name__}, not a string")
+    return None

@@ -1,0 +1,191 @@
+"""Feeding reporters: each has its own queue and task, so that none can delay, lose or change a result."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.to_thread
+
+from vally.run.calling import PluginExit, invoke
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from vally.host import PluginHost
+    from vally.records import ReporterSpec
+
+QUEUE_LIMIT = 1_000
+COMPLETE_TIMEOUT_S = 60.0
+
+
+@dataclass(slots=True)
+class _Call:
+    method: str
+    event: Any
+
+
+class ReporterFeed:
+    """One reporter with its queue; after an exception it gets nothing more."""
+
+    def __init__(self, record: ReporterSpec, instance: Any, on_failure: Callable[[str, Exception], None]) -> None:
+        self.record = record
+        self._instance = instance
+        self._on_failure = on_failure
+        self._calls: list[_Call] = []
+        self._wake = anyio.Event()
+        self._room = anyio.Event()
+        self._idle = anyio.Event()
+        self._idle.set()
+        self._closed = False
+        self.disabled = False
+
+    async def put(self, method: str, event: Any) -> None:
+        """Queue one event, waiting while the queue is full."""
+        while self._wants(method) and len(self._calls) >= QUEUE_LIMIT:
+            if self._room.is_set():
+                self._room = anyio.Event()
+            await self._room.wait()
+        self.put_nowait(method, event)
+
+    def put_nowait(self, method: str, event: Any) -> None:
+        """Queue one event, or drop it when the queue is full."""
+        if not self._wants(method) or len(self._calls) >= QUEUE_LIMIT:
+            return
+        self._calls.append(_Call(method, event))
+        if self._idle.is_set():
+            self._idle = anyio.Event()
+        self._wake.set()
+
+    def _wants(self, method: str) -> bool:
+        return not self.disabled and hasattr(self._instance, method)
+
+    async def run(self) -> None:
+        """Deliver events until closed; one thread hop serves all that are waiting."""
+        while True:
+            if not self._calls:
+                self._idle.set()
+                if self._closed:
+                    return
+                self._wake = anyio.Event()
+                await self._wake.wait()
+                continue
+            batch, self._calls = self._calls, []
+            self._room.set()
+            await self._deliver(batch)
+
+    async def _deliver(self, batch: Sequence[_Call]) -> None:
+        if self.disabled:
+            return
+        try:
+            if self.record.blocking:
+                await anyio.to_thread.run_sync(self._deliver_sync, batch)
+            else:
+                self._deliver_sync(batch)
+            for call in batch:
+                if call.event is not None:
+                    await invoke(getattr(self._instance, call.method), call.event)
+        except Exception as error:
+            self.disable(error)
+
+    def _deliver_sync(self, batch: Sequence[_Call]) -> None:
+        # Async methods are left to the event loop: their calls keep their event, the others lose it.
+        import inspect
+
+        for call in batch:
+            method = getattr(self._instance, call.method)
+            if inspect.iscoroutinefunction(method):
+                return
+            try:
+                method(call.event)
+            except SystemExit as exit_:
+                raise PluginExit(f"SystemExit: {exit_.code}") from None
+            call.event = None
+
+    def disable(self, error: Exception) -> None:
+        """Give it nothing more for the rest of the run."""
+        if not self.disabled:
+            self.disabled = True
+            self._room.set()
+            self._on_failure(self.record.name, error)
+
+    async def drain(self) -> None:
+        """Wait until everything queued so far was delivered."""
+        await self._idle.wait()
+
+    def close(self) -> None:
+        """Let `run` end once the queue is empty."""
+        self._closed = True
+        self._wake.set()
+
+    async def complete(self, event: Any) -> Mapping[str, Path]:
+        """Call `on_run_complete` within its limit; returns the files it names."""
+        method = getattr(self._instance, "on_run_complete", None)
+        if self.disabled or method is None:
+            return {}
+        try:
+            with anyio.fail_after(COMPLETE_TIMEOUT_S):
+                named = await invoke(method, event, blocking=self.record.blocking)
+            return dict(named or {})
+        except TimeoutError:
+            self.disable(TimeoutError(f"took longer than {COMPLETE_TIMEOUT_S:.0f}s"))
+        except Exception as error:
+            self.disable(error)
+        return {}
+
+
+def active_reporters(
+    host: PluginHost, flags: Mapping[str, Any], on_failure: Callable[[str, Exception], None]
+) -> list[ReporterFeed]:
+    """Make the reporters of a command, in call order: by `order`, then in the order in which they were loaded.
+
+    A reporter whose record names an option is active only when `flags` has a true value for it. One that cannot be
+    made is reported through `on_failure` and left out.
+    """
+    from vally.records import ReporterSpec
+
+    feeds = []
+    records = [item for item in host.records("reporter").values() if isinstance(item, ReporterSpec)]
+    for record in sorted(records, key=lambda item: (item.order, host.rank(item))):
+        if record.option is not None and not flags.get(record.option):
+            continue
+        try:
+            feeds.append(ReporterFeed(record, host.create(record), on_failure))
+        except Exception as error:
+            on_failure(record.name, error)
+    return feeds
+
+
+class ReporterBoard:
+    """All reporters of a run; they see the same events in the same order."""
+
+    def __init__(self, feeds: Sequence[ReporterFeed]) -> None:
+        self.feeds = list(feeds)
+
+    async def send(self, method: str, event: Any) -> None:
+        """Queue an event for every reporter."""
+        for feed in self.feeds:
+            await feed.put(method, event)
+
+    def send_nowait(self, method: str, event: Any) -> None:
+        """Queue an event where there is room; for phases, which may be dropped."""
+        for feed in self.feeds:
+            feed.put_nowait(method, event)
+
+    async def finish(
+        self, make_event: Callable[[Mapping[str, Path]], Any], on_start: Callable[[str], None]
+    ) -> dict[str, Path]:
+        """Drain and complete the reporters one after another; each sees the files named before it."""
+        artifacts: dict[str, Path] = {}
+        for feed in self.feeds:
+            await feed.drain()
+            feed.close()
+            on_start(feed.record.name)
+            artifacts.update(await feed.complete(make_event(artifacts)))
+        return artifacts
+
+
