@@ -1,1 +1,261 @@
-"""Evaluate AI agents: the kernel of vally."""
+"""Evaluate AI agents: the kernel of vally. Every public name is imported when it is first used."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from vally._version import __version__ as __version__
+
+if TYPE_CHECKING:
+    from vally.cli.context import CliContext as CliContext
+    from vally.decorator import grader as grader
+    from vally.errors import BackendError as BackendError
+    from vally.errors import ConfigInvalid as ConfigInvalid
+    from vally.errors import ExecutorError as ExecutorError
+    from vally.errors import GraderError as GraderError
+    from vally.errors import JudgeError as JudgeError
+    from vally.errors import PluginError as PluginError
+    from vally.errors import SpecError as SpecError
+    from vally.errors import TrialSkipped as TrialSkipped
+    from vally.errors import UsageError as UsageError
+    from vally.errors import VallyError as VallyError
+    from vally.hookspecs import hookimpl as hookimpl
+    from vally.host import PluginHost as PluginHost
+    from vally.host import PluginSources as PluginSources
+    from vally.model.calls import ToolCall as ToolCall
+    from vally.model.calls import result_text as result_text
+    from vally.model.calls import tool_calls as tool_calls
+    from vally.model.config import CamelConfig as CamelConfig
+    from vally.model.config import Config as Config
+    from vally.model.config import Pattern as Pattern
+    from vally.model.evalspec import Artifacts as Artifacts
+    from vally.model.evalspec import Attachment as Attachment
+    from vally.model.evalspec import Constraints as Constraints
+    from vally.model.evalspec import Defaults as Defaults
+    from vally.model.evalspec import Diagnostic as Diagnostic
+    from vally.model.evalspec import Environment as Environment
+    from vally.model.evalspec import EvalSpec as EvalSpec
+    from vally.model.evalspec import ExecutorChoice as ExecutorChoice
+    from vally.model.evalspec import GitSource as GitSource
+    from vally.model.evalspec import GraderEntry as GraderEntry
+    from vally.model.evalspec import McpServer as McpServer
+    from vally.model.evalspec import Position as Position
+    from vally.model.evalspec import Project as Project
+    from vally.model.evalspec import ProviderConfig as ProviderConfig
+    from vally.model.evalspec import Related as Related
+    from vally.model.evalspec import Scoring as Scoring
+    from vally.model.evalspec import StagedFile as StagedFile
+    from vally.model.evalspec import Stimulus as Stimulus
+    from vally.model.evalspec import Suite as Suite
+    from vally.model.jsonio import canonical_json as canonical_json
+    from vally.model.jsonio import content_hash as content_hash
+    from vally.model.jsonio import parse_timestamp as parse_timestamp
+    from vally.model.jsonio import record_line as record_line
+    from vally.model.jsonio import timestamp as timestamp
+    from vally.model.metrics import compute_metrics as compute_metrics
+    from vally.model.results import MAIN_VARIANT as MAIN_VARIANT
+    from vally.model.results import NO_MODEL as NO_MODEL
+    from vally.model.results import ErrorInfo as ErrorInfo
+    from vally.model.results import EvalSummary as EvalSummary
+    from vally.model.results import GraderResult as GraderResult
+    from vally.model.results import JudgeUsage as JudgeUsage
+    from vally.model.results import Phases as Phases
+    from vally.model.results import RunSummary as RunSummary
+    from vally.model.results import Totals as Totals
+    from vally.model.results import TrialResult as TrialResult
+    from vally.model.trajectory import Cost as Cost
+    from vally.model.trajectory import Event as Event
+    from vally.model.trajectory import Metrics as Metrics
+    from vally.model.trajectory import ModelTokens as ModelTokens
+    from vally.model.trajectory import TokenUsage as TokenUsage
+    from vally.model.trajectory import Trajectory as Trajectory
+    from vally.model.trajectory import TurnDiff as TurnDiff
+    from vally.model.turns import attribute_turns as attribute_turns
+    from vally.model.views import View as View
+    from vally.model.views import narrow as narrow
+    from vally.processes import Guardian as Guardian
+    from vally.processes import LocalProcessRunner as LocalProcessRunner
+    from vally.processes import ProcessStartError as ProcessStartError
+    from vally.records import API_VERSION as API_VERSION
+    from vally.records import KINDS as KINDS
+    from vally.records import Backend as Backend
+    from vally.records import BackendSpec as BackendSpec
+    from vally.records import Capabilities as Capabilities
+    from vally.records import CommandSpec as CommandSpec
+    from vally.records import ComparingGrader as ComparingGrader
+    from vally.records import EvalProvider as EvalProvider
+    from vally.records import EvalProviderSpec as EvalProviderSpec
+    from vally.records import Executor as Executor
+    from vally.records import ExecutorSpec as ExecutorSpec
+    from vally.records import Exporter as Exporter
+    from vally.records import ExporterSpec as ExporterSpec
+    from vally.records import ExportRequest as ExportRequest
+    from vally.records import ExportResult as ExportResult
+    from vally.records import ForeignSpec as ForeignSpec
+    from vally.records import Grader as Grader
+    from vally.records import GraderSpec as GraderSpec
+    from vally.records import Judge as Judge
+    from vally.records import JudgeSpec as JudgeSpec
+    from vally.records import ProviderContext as ProviderContext
+    from vally.records import Record as Record
+    from vally.records import Reporter as Reporter
+    from vally.records import ReporterSpec as ReporterSpec
+    from vally.run.agent import run_agent as run_agent
+    from vally.run.grading import GradingRequest as GradingRequest
+    from vally.run.grading import agrade_trajectory as agrade_trajectory
+    from vally.run.grading import grade_entries as grade_entries
+    from vally.run.grading import grade_trajectory as grade_trajectory
+    from vally.run.inputs import CompareInput as CompareInput
+    from vally.run.inputs import CompareResult as CompareResult
+    from vally.run.inputs import Completed as Completed
+    from vally.run.inputs import ExecutorOptions as ExecutorOptions
+    from vally.run.inputs import GraderInput as GraderInput
+    from vally.run.inputs import JudgeClient as JudgeClient
+    from vally.run.inputs import Process as Process
+    from vally.run.inputs import ProcessRunner as ProcessRunner
+    from vally.run.inputs import SimulatedUser as SimulatedUser
+    from vally.run.inputs import Skill as Skill
+    from vally.run.inputs import StopSignal as StopSignal
+    from vally.run.inputs import TurnComplete as TurnComplete
+    from vally.run.judging import CallTokens as CallTokens
+    from vally.run.judging import JudgeReply as JudgeReply
+    from vally.run.judging import JudgeRequest as JudgeRequest
+    from vally.run.judging import ToolSchema as ToolSchema
+    from vally.run.read_root import Matches as Matches
+    from vally.run.read_root import ReadRoot as ReadRoot
+    from vally.run.read_root import UnreadableFile as UnreadableFile
+    from vally.run.read_root import resolve_read_root as resolve_read_root
+    from vally.run.reporting import Diagnostics as Diagnostics
+    from vally.run.reporting import EvalComplete as EvalComplete
+    from vally.run.reporting import PlannedEval as PlannedEval
+    from vally.run.reporting import PlannedStimulus as PlannedStimulus
+    from vally.run.reporting import RunComplete as RunComplete
+    from vally.run.reporting import RunOptions as RunOptions
+    from vally.run.reporting import RunStart as RunStart
+    from vally.run.reporting import TrialDone as TrialDone
+    from vally.run.reporting import TrialPhase as TrialPhase
+    from vally.run.reporting import TrialStart as TrialStart
+    from vally.run.trial import ExportedFiles as ExportedFiles
+    from vally.run.trial import GradeOutcome as GradeOutcome
+    from vally.run.trial import GradeRequest as GradeRequest
+    from vally.run.trial import JudgeSettings as JudgeSettings
+    from vally.run.trial import RunContext as RunContext
+    from vally.run.trial import Selection as Selection
+    from vally.run.trial import TrialItem as TrialItem
+    from vally.run.trial import TrialOptions as TrialOptions
+    from vally.run.trial import TrialOutcome as TrialOutcome
+    from vally.run.trial import WorkspaceChoice as WorkspaceChoice
+    from vally.text.display import clip_middle as clip_middle
+    from vally.text.display import cut_evidence as cut_evidence
+    from vally.text.display import describe_grader_value as describe_grader_value
+    from vally.text.display import one_line_evidence as one_line_evidence
+    from vally.text.display import sanitise as sanitise
+    from vally.text.display import strip_controls as strip_controls
+    from vally.text.durations import InvalidDuration as InvalidDuration
+    from vally.text.durations import format_duration as format_duration
+    from vally.text.durations import parse_duration as parse_duration
+    from vally.text.globs import InvalidGlob as InvalidGlob
+    from vally.text.globs import compile_glob as compile_glob
+    from vally.text.globs import expand_glob as expand_glob
+    from vally.text.literal import contains_literal as contains_literal
+    from vally.text.numbers import compact_json as compact_json
+    from vally.text.numbers import es_number as es_number
+    from vally.text.numbers import one_decimal as one_decimal
+    from vally.text.numbers import two_decimals as two_decimals
+    from vally.text.regex import InvalidRegex as InvalidRegex
+    from vally.text.regex import Regex as Regex
+    from vally.text.regex import RegexError as RegexError
+    from vally.text.regex import RegexMatch as RegexMatch
+    from vally.text.regex import RegexTimeout as RegexTimeout
+    from vally.text.regex import compile_regex as compile_regex
+    from vally.text.suggest import did_you_mean as did_you_mean
+    from vally.text.suggest import near_matches as near_matches
+
+_NAMES = {
+    "vally.cli.context": "CliContext",
+    "vally.decorator": "grader",
+    "vally.errors": (
+        "BackendError ConfigInvalid ExecutorError GraderError JudgeError PluginError SpecError TrialSkipped "
+        "UsageError VallyError"
+    ),
+    "vally.hookspecs": "hookimpl",
+    "vally.host": "PluginHost PluginSources",
+    "vally.model.calls": "ToolCall result_text tool_calls",
+    "vally.model.config": "CamelConfig Config Pattern",
+    "vally.model.evalspec": (
+        "Artifacts Attachment Constraints Defaults Diagnostic Environment EvalSpec ExecutorChoice GitSource "
+        "GraderEntry McpServer Position Project ProviderConfig Related Scoring StagedFile Stimulus Suite"
+    ),
+    "vally.model.jsonio": (
+        "canonical_json content_hash dump_record load_trajectory load_trial_result parse_timestamp "
+        "record_line timestamp"
+    ),
+    "vally.model.merging": "merge_environments",
+    "vally.model.metrics": "compute_metrics",
+    "vally.model.results": (
+        "MAIN_VARIANT NO_MODEL ErrorInfo EvalSummary GraderResult JudgeUsage Phases RunSummary Totals TrialResult"
+    ),
+    "vally.model.trajectory": "Cost Event Metrics ModelTokens TokenUsage Trajectory TurnDiff",
+    "vally.model.turns": "attribute_turns",
+    "vally.model.views": "View narrow",
+    "vally.processes": "Guardian LocalProcessRunner ProcessStartError",
+    "vally.records": (
+        "API_VERSION KINDS Backend BackendSpec Capabilities CommandSpec ComparingGrader EvalProvider "
+        "EvalProviderSpec Executor ExecutorSpec ExportRequest ExportResult Exporter ExporterSpec ForeignSpec "
+        "Grader GraderSpec Judge JudgeSpec ProviderContext Record Reporter ReporterSpec"
+    ),
+    "vally.run.agent": "run_agent",
+    "vally.run.builder": "TrajectoryBuilder",
+    "vally.run.environment": "agent_environment",
+    "vally.run.grading": "GradingRequest agrade_trajectory grade_entries grade_trajectory",
+    "vally.run.inputs": (
+        "CompareInput CompareResult Completed ExecutorOptions GraderInput JudgeClient Process ProcessRunner "
+        "SimulatedUser Skill StopSignal TurnComplete"
+    ),
+    "vally.run.judging": "CallTokens JudgeReply JudgeRequest ToolSchema",
+    "vally.run.read_root": "Matches ReadRoot UnreadableFile resolve_read_root",
+    "vally.run.redaction": "Redactor",
+    "vally.run.reporting": (
+        "Diagnostics EvalComplete PlannedEval PlannedStimulus RunComplete RunOptions RunStart TrialDone "
+        "TrialPhase TrialStart"
+    ),
+    "vally.run.results_file": "atomic_write",
+    "vally.run.scoring": (
+        "aggregate_grade compute_multi_trial_metrics compute_skill_score compute_stimulus_score "
+        "has_grader_error pass_at_k pass_at_k_naive pass_hat_k pass_to_the_k resolve_grade_pass"
+    ),
+    "vally.run.segments": "segment",
+    "vally.run.statistics": "mcnemar mean_interval paired_interval pooled_mean sign_test t_quantile",
+    "vally.run.trial": (
+        "ExportedFiles GradeOutcome GradeRequest JudgeSettings RunContext Selection TrialItem TrialOptions "
+        "TrialOutcome WorkspaceChoice"
+    ),
+    "vally.spec": (
+        "find_project load_eval_spec load_project parse_skill read_eval_spec read_project resolve_environment "
+        "resolve_stimulus stimulus_prompts validate_eval_spec"
+    ),
+    "vally.text.display": ("clip_middle cut_evidence describe_grader_value one_line_evidence sanitise strip_controls"),
+    "vally.text.durations": "InvalidDuration format_duration parse_duration",
+    "vally.text.globs": "InvalidGlob compile_glob expand_glob",
+    "vally.text.literal": "contains_literal",
+    "vally.text.numbers": "compact_json es_number one_decimal two_decimals",
+    "vally.text.regex": "InvalidRegex Regex RegexError RegexMatch RegexTimeout compile_regex",
+    "vally.text.suggest": "did_you_mean near_matches",
+}
+_MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}
+__all__ = ["__version__", *_MODULE_OF]
+
+
+def __getattr__(name: str) -> Any:
+    module = _MODULE_OF.get(name)
+    if module is None:
+        raise AttributeError(f"module 'vally' has no attribute '{name}'")
+    from importlib import import_module
+
+    value = getattr(import_module(module), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULE_OF})
