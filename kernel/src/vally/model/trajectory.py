@@ -2,22 +2,50 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
+
+from vally.errors import VallyError
+from vally.model.jsonio import MAX_INTEGER, parse_timestamp, timestamp, without_surrogates
+
+if TYPE_CHECKING:
+    from pydantic import ModelWrapValidatorHandler
 
 
 class RecordModel(BaseModel):
-    """Base of everything that is written down: unknown keys are kept, names on disk are camelCase."""
+    """Base of everything that is written down: unknown keys are kept, names on disk are camelCase.
+
+    Fields that are None are left out of a record, except those in `or_null`; those in `null_if_set` are written as
+    null when they were given as None. Lone surrogates in text become U+FFFD.
+    """
 
     model_config = ConfigDict(extra="allow", populate_by_name=True, alias_generator=to_camel)
+    or_null: ClassVar[frozenset[str]] = frozenset()
+    null_if_set: ClassVar[frozenset[str]] = frozenset()
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _replace_surrogates(cls, value: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        # Pydantic refuses text that is not valid Unicode, but agents do produce it.
+        try:
+            return handler(value)
+        except ValidationError as problem:
+            if not any(item["type"] in _NOT_UNICODE for item in problem.errors(include_url=False)):
+                raise
+        return handler(without_surrogates(value))
+
+
+M = TypeVar("M", bound=RecordModel)
+_NOT_UNICODE = frozenset({"string_unicode", "invalid_key"})
+MALFORMED_TURN = -1
+"""Turn of an entry of `turn_diffs` that was not readable."""
 
 
 class Event(RecordModel):
     """One thing that happened; `turn` is the 0-based conversation turn, `data` depends on `type`."""
-
-    model_config = ConfigDict(extra="allow", populate_by_name=True, alias_generator=to_camel)
 
     type: str
     timestamp: str | None = None
@@ -88,6 +116,8 @@ class Trajectory(RecordModel):
     memory only; on disk it is the file `workspace.patch`.
     """
 
+    null_if_set = frozenset({"session_path"})
+
     id: str = ""
     stimulus: dict[str, Any] = Field(default_factory=dict)
     events: list[Event] = Field(default_factory=list)
@@ -110,3 +140,156 @@ class Trajectory(RecordModel):
     trajectory_path: str | None = None
     redactions: int | None = None
     imported_from: dict[str, Any] | None = None
+
+
+class RecordError(VallyError):
+    """A value is not the record it should be; `where` is a JSON Pointer."""
+
+    def __init__(self, pointer: str, problem: str) -> None:
+        super().__init__(f"{pointer or '/'} {problem}", code="bad-record", where=pointer)
+
+
+def dump_record(model: RecordModel) -> dict[str, Any]:
+    """The record of a model: keys in table order, then unknown keys; absent ones left out. Nested data is shared."""
+    record: dict[str, Any] = {}
+    cls = type(model)
+    for name, field in cls.model_fields.items():
+        value = getattr(model, name)
+        if field.exclude or (value is None and not _is_null(model, name)):
+            continue
+        record[field.alias or name] = _dumped(value)
+    for key, value in (model.model_extra or {}).items():
+        record[key] = _dumped(value)
+    return record
+
+
+def _is_null(model: RecordModel, name: str) -> bool:
+    return name in model.or_null or (name in model.null_if_set and name in model.model_fields_set)
+
+
+def _dumped(value: Any) -> Any:
+    if isinstance(value, RecordModel):
+        return dump_record(value)
+    if isinstance(value, list):
+        return [_dumped(item) for item in value] if any(isinstance(item, RecordModel) for item in value) else value
+    if isinstance(value, dict):
+        if any(isinstance(item, RecordModel) for item in value.values()):
+            return {key: _dumped(item) for key, item in value.items()}
+        return value
+    if type(value) is int:
+        return max(-MAX_INTEGER, min(value, MAX_INTEGER))
+    return value
+
+
+def load_model(cls: type[M], value: object, pointer: str = "") -> M:
+    """Read a record leniently: what does not fit its type counts as absent.
+
+    Raises `RecordError` when something that is required is missing.
+    """
+    if not isinstance(value, Mapping):
+        raise RecordError(pointer, "must be an object")
+    try:
+        return cls.model_validate(value)
+    except ValidationError as error:
+        fitting = without_surrogates(value)
+        for location in _misfits(error):
+            _drop(fitting, location)
+    try:
+        return cls.model_validate(fitting)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        path = "".join(f"/{part}" for part in first["loc"])
+        raise RecordError(pointer + path, _problem(first["type"])) from None
+
+
+def _misfits(error: ValidationError) -> list[tuple[int | str, ...]]:
+    # Later items of a list first, so that dropping one does not move the others.
+    found = {item["loc"] for item in error.errors(include_url=False) if item["type"] != "missing"}
+    return sorted(found, key=lambda location: [(isinstance(part, str), part) for part in location], reverse=True)
+
+
+def _drop(value: Any, location: tuple[int | str, ...]) -> None:
+    for part in location[:-1]:
+        try:
+            value = value[part]
+        except (KeyError, IndexError, TypeError):
+            return
+    last = location[-1]
+    if isinstance(value, dict):
+        value.pop(last, None)
+    elif isinstance(value, list) and isinstance(last, int) and last < len(value):
+        del value[last]
+
+
+def _problem(kind: str) -> str:
+    return "is required" if kind == "missing" else "has the wrong type"
+
+
+def load_trajectory(value: object, pointer: str = "") -> Trajectory:
+    """Read a trajectory leniently: missing parts get defaults, missing metrics are computed.
+
+    Raises `RecordError` for a trajectory that is not an object, `events` that are not objects with a string `type`,
+    and an `output` that is not a string.
+    """
+    if not isinstance(value, Mapping):
+        raise RecordError(pointer, "must be an object")
+    fields = dict(value)
+    output = fields.get("output", "")
+    if not isinstance(output, str):
+        raise RecordError(f"{pointer}/output", "must be a string")
+    fields["events"] = _event_fields(fields.get("events"), f"{pointer}/events")
+    if "turnDiffs" in fields:
+        fields["turnDiffs"] = _turn_diff_fields(fields["turnDiffs"])
+    metrics = fields.get("metrics")
+    fields["metrics"] = None
+    trajectory = load_model(Trajectory, fields, pointer)
+    return trajectory.model_copy(update={"metrics": _loaded_metrics(metrics, trajectory.events, pointer)})
+
+
+def _event_fields(events: object, pointer: str) -> list[dict[str, Any]]:
+    if events is None:
+        return []
+    if not isinstance(events, list):
+        raise RecordError(pointer, "must be a list")
+    for index, event in enumerate(events):
+        if not isinstance(event, Mapping):
+            raise RecordError(f"{pointer}/{index}", "must be an object")
+        if not isinstance(event.get("type"), str):
+            raise RecordError(f"{pointer}/{index}/type", "must be a string")
+    return [_event(event) for event in events]
+
+
+def _event(event: Mapping[str, Any]) -> dict[str, Any]:
+    fields = dict(event)
+    if fields.get("data") is None:
+        fields["data"] = {}
+    moment = fields.get("timestamp")
+    if isinstance(moment, (int, float)):
+        parsed = parse_timestamp(moment)
+        fields["timestamp"] = timestamp(parsed) if parsed else None
+    if not isinstance(fields.get("turn"), int) or isinstance(fields["turn"], bool):
+        fields.pop("turn", None)
+    return fields
+
+
+def _turn_diff_fields(value: object) -> list[Any] | None:
+    # A negative turn marks an entry that is not one, so that a grader can tell it from a missing entry.
+    if value is None:
+        return None
+    if not isinstance(value, list):
+        return [{"turn": MALFORMED_TURN}]
+    return [entry if _has_turn(entry) else {"turn": MALFORMED_TURN} for entry in value]
+
+
+def _has_turn(entry: object) -> bool:
+    return isinstance(entry, Mapping) and type(entry.get("turn")) is int
+
+
+def _loaded_metrics(value: object, events: list[Event], pointer: str) -> Metrics:
+    from vally.model.metrics import compute_metrics
+
+    if not isinstance(value, Mapping):
+        return compute_metrics(events)
+    # Absent metrics are "not recorded", which is not the same as zero.
+    absent = {field.alias or name: None for name, field in Metrics.model_fields.items()}
+    return load_model(Metrics, {**absent, **value}, f"{pointer}/metrics")

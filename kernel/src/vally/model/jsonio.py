@@ -1,0 +1,272 @@
+"""Values as JSON and back: record lines, canonical JSON and its hash, timestamps."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import PurePath
+from typing import Any
+
+from vally.text.numbers import compact_json, es_number
+
+MAX_INTEGER = 2**53 - 1
+"""Counts and durations saturate here."""
+
+_INTEGRAL_LIMIT = 1e16  # from here on the shortest form of a float has an exponent, not a fraction
+_MAX_DIGITS = 4_000  # Python refuses to convert integers of more than 4,300 digits
+_MAX_DEPTH = 200
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class PlainValue:
+    """A value made of JSON types only; `not_finite` has a JSON Pointer for each NaN or infinity that became null."""
+
+    value: Any
+    not_finite: tuple[str, ...] = ()
+
+
+def plain_value(value: object) -> PlainValue:
+    """Copy a value into JSON types: integral floats as integers, NaN and infinities as null, other objects as text.
+
+    What is nested deeper than common readers go becomes its JSON text.
+    """
+    not_finite: list[str] = []
+    return PlainValue(_plain(value, "", not_finite, _MAX_DEPTH), tuple(not_finite))
+
+
+def _plain(value: Any, pointer: str, not_finite: list[str], depth: int) -> Any:
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return value if type(value) is str else str.__str__(value)
+    if isinstance(value, int):
+        return _plain_integer(int(value), pointer, not_finite)
+    if isinstance(value, float):
+        return _plain_float(float(value), pointer, not_finite)
+    if not isinstance(value, (Mapping, list, tuple)):
+        return _plain(_converted(value), pointer, not_finite, depth)
+    if depth == 0:
+        return _text_of(value)
+    if isinstance(value, Mapping):
+        return {
+            _plain_key(key): _plain(item, f"{pointer}/{_escaped(key)}", not_finite, depth - 1)
+            for key, item in value.items()
+        }
+    return [_plain(item, f"{pointer}/{index}", not_finite, depth - 1) for index, item in enumerate(value)]
+
+
+def _text_of(value: object) -> str:
+    try:
+        return compact_json(value)
+    except TypeError:
+        return type(value).__name__
+
+
+def _plain_integer(value: int, pointer: str, not_finite: list[str]) -> int | None:
+    if value.bit_length() > 3 * _MAX_DIGITS:
+        not_finite.append(pointer)
+        return None
+    return value
+
+
+def _plain_float(value: float, pointer: str, not_finite: list[str]) -> float | int | None:
+    if not math.isfinite(value):
+        not_finite.append(pointer)
+        return None
+    return int(value) if value.is_integer() and abs(value) < _INTEGRAL_LIMIT else value
+
+
+def _plain_key(key: object) -> str:
+    if isinstance(key, str):
+        return str(key)
+    if key is None or isinstance(key, (bool, int, float)):
+        return json.dumps(key)
+    return str(key)
+
+
+def _escaped(key: object) -> str:
+    return _plain_key(key).replace("~", "~0").replace("/", "~1")
+
+
+def _converted(value: Any) -> Any:
+    """A JSON type for an object of a plugin: models as their record, collections as lists, everything else as text."""
+    from vally.model.trajectory import RecordModel, dump_record
+
+    if isinstance(value, RecordModel):
+        return dump_record(value)
+    if isinstance(value, PurePath):
+        return value.as_posix()
+    if isinstance(value, (set, frozenset)):
+        return sorted(value, key=str)
+    if isinstance(value, bytes):
+        return value.decode("utf-8", errors="replace")
+    return str(value)
+
+
+def without_surrogates(value: Any) -> Any:
+    """Replace lone surrogates by U+FFFD in a text, or in all keys and texts of nested mappings and lists."""
+    if isinstance(value, str):
+        return value if _is_encodable(value) else _repaired(value)
+    if isinstance(value, Mapping):
+        return {without_surrogates(key): without_surrogates(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [without_surrogates(item) for item in value]
+    return value
+
+
+def _is_encodable(text: str) -> bool:
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _repaired(text: str) -> str:
+    # The detour over UTF-16 joins pairs of surrogates into the character they stand for.
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def encode_line(value: object) -> bytes:
+    """One JSON line with its LF; the value must be plain. Lone surrogates become U+FFFD."""
+    return _encoded(value, None) + b"\n"
+
+
+def encode_document(value: object) -> bytes:
+    """A JSON file: two-space indentation and a final LF. NaN and infinities become null."""
+    return _encoded(plain_value(value).value, 2) + b"\n"
+
+
+def _encoded(value: object, indent: int | None) -> bytes:
+    separators = None if indent else (",", ":")
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent, separators=separators)
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        # Two keys may be equal once repaired, so the value goes through a reader.
+        repaired = json.loads(_repaired(text))
+    return json.dumps(repaired, ensure_ascii=False, allow_nan=False, indent=indent, separators=separators).encode()
+
+
+def record_line(record: object) -> bytes:
+    """The line of a record model or mapping; a trial result's `warnings` name the numbers that became null."""
+    from vally.model.results import add_warnings
+
+    plain = plain_value(record)
+    value = plain.value
+    if plain.not_finite and isinstance(value, dict) and value.get("type") == "trial-result":
+        value = add_warnings(value, not_finite_warnings(plain.not_finite))
+    return encode_line(value)
+
+
+def not_finite_warnings(pointers: Sequence[str]) -> list[str]:
+    """One warning for each number that became null, at most twenty and then their count."""
+    shown = [f"the number at {pointer} is not finite and was recorded as null" for pointer in pointers[:20]]
+    if len(pointers) > 20:
+        shown.append(f"{len(pointers) - 20} more numbers are not finite and were recorded as null")
+    return shown
+
+
+def parse_json(data: bytes | str) -> Any:
+    """Read one JSON value; raises `ValueError`.
+
+    Leniently: a byte-order mark is skipped, invalid UTF-8 and lone surrogates become U+FFFD, NaN and infinities null.
+    """
+    text = data if isinstance(data, str) else data.decode("utf-8", errors="replace")
+    try:
+        value = json.loads(text.removeprefix("\ufeff"), parse_constant=_null, parse_int=_integer, parse_float=_float)
+        if "\\ud" in text or "\\uD" in text or not _is_encodable(text):
+            return without_surrogates(value)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    return value
+
+
+def _null(_: str) -> None:
+    return None
+
+
+def _integer(digits: str) -> int | None:
+    return int(digits) if len(digits) <= _MAX_DIGITS else None
+
+
+def _float(text: str) -> float | None:
+    number = float(text)
+    return number if math.isfinite(number) else None
+
+
+def canonical_json(value: object) -> str:
+    """The form that is hashed: keys sorted by code point, no blanks, numbers the ECMAScript way.
+
+    Raises `ValueError` for NaN and infinities and `TypeError` for what is not JSON.
+    """
+    pieces: list[str] = []
+    _write_canonical(value, pieces.append)
+    return "".join(pieces)
+
+
+def _write_canonical(value: Any, write: Callable[[str], None]) -> None:
+    if value is None or isinstance(value, bool):
+        write({None: "null", True: "true", False: "false"}[value])
+    elif isinstance(value, str):
+        write(_canonical_text(value))
+    elif isinstance(value, (int, float)):
+        write(_canonical_number(value))
+    elif isinstance(value, Mapping):
+        write("{")
+        for index, key in enumerate(sorted(value)):
+            write(("," if index else "") + _canonical_text(key) + ":")
+            _write_canonical(value[key], write)
+        write("}")
+    elif isinstance(value, (list, tuple)):
+        write("[")
+        for index, item in enumerate(value):
+            write("," if index else "")
+            _write_canonical(item, write)
+        write("]")
+    else:
+        raise TypeError(f"{type(value).__name__} is not a JSON value")
+
+
+def _canonical_text(text: str) -> str:
+    if not isinstance(text, str):
+        raise TypeError(f"{type(text).__name__} is not a JSON key")
+    return json.dumps(without_surrogates(text), ensure_ascii=False)
+
+
+def _canonical_number(value: float) -> str:
+    number = es_number(value)
+    if not number[-1].isdigit():
+        raise ValueError(f"{number} has no canonical form")
+    return number
+
+
+def content_hash(value: object) -> str:
+    """First 16 lower-case hex digits of the SHA-256 of the canonical JSON."""
+    return hashlib.sha256(canonical_json(value).encode()).hexdigest()[:16]
+
+
+def timestamp(moment: datetime | None = None) -> str:
+    """`YYYY-MM-DDTHH:MM:SS.mmmZ` of an aware time (default: now), truncated to milliseconds."""
+    utc = (moment or datetime.now(UTC)).astimezone(UTC)
+    return f"{utc:%Y-%m-%dT%H:%M:%S}.{utc.microsecond // 1000:03d}Z".rjust(24, "0")
+
+
+def parse_timestamp(value: object) -> datetime | None:
+    """Read an ISO 8601 time of any offset (none means UTC) or milliseconds since 1970; None when it is neither."""
+    try:
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            return _EPOCH + timedelta(milliseconds=value)
+        if isinstance(value, str):
+            parsed = datetime.fromisoformat(value.strip())
+            return parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed.astimezone(UTC)
+    except (ValueError, OverflowError):
+        pass
+    return None
