@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from vally._version import __version__ as __version__
 
+# Type checkers take this name for true; importing it from typing would cost more modules than all the rest.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from vally.cli.context import CliContext as CliContext
     from vally.decorator import grader as grader
     from vally.errors import BackendError as BackendError
@@ -101,6 +103,7 @@ if TYPE_CHECKING:
     from vally.records import Reporter as Reporter
     from vally.records import ReporterSpec as ReporterSpec
     from vally.run.agent import run_agent as run_agent
+    from vally.run.environment import agent_environment as agent_environment
     from vally.run.grading import GradingRequest as GradingRequest
     from vally.run.grading import agrade_trajectory as agrade_trajectory
     from vally.run.grading import grade_entries as grade_entries
@@ -135,6 +138,23 @@ if TYPE_CHECKING:
     from vally.run.reporting import TrialDone as TrialDone
     from vally.run.reporting import TrialPhase as TrialPhase
     from vally.run.reporting import TrialStart as TrialStart
+    from vally.run.scoring import aggregate_grade as aggregate_grade
+    from vally.run.scoring import compute_multi_trial_metrics as compute_multi_trial_metrics
+    from vally.run.scoring import compute_skill_score as compute_skill_score
+    from vally.run.scoring import compute_stimulus_score as compute_stimulus_score
+    from vally.run.scoring import has_grader_error as has_grader_error
+    from vally.run.scoring import pass_at_k as pass_at_k
+    from vally.run.scoring import pass_at_k_naive as pass_at_k_naive
+    from vally.run.scoring import pass_hat_k as pass_hat_k
+    from vally.run.scoring import pass_to_the_k as pass_to_the_k
+    from vally.run.scoring import resolve_grade_pass as resolve_grade_pass
+    from vally.run.segments import segment as segment
+    from vally.run.statistics import mcnemar as mcnemar
+    from vally.run.statistics import mean_interval as mean_interval
+    from vally.run.statistics import paired_interval as paired_interval
+    from vally.run.statistics import pooled_mean as pooled_mean
+    from vally.run.statistics import sign_test as sign_test
+    from vally.run.statistics import t_quantile as t_quantile
     from vally.run.trial import ExportedFiles as ExportedFiles
     from vally.run.trial import GradeOutcome as GradeOutcome
     from vally.run.trial import GradeRequest as GradeRequest

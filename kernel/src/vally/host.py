@@ -145,7 +145,7 @@ class PluginHost:
 
         Raises `PluginError` with code `plugin-load-failed` when it cannot be imported or raises.
         """
-        from vally.loading import guarded
+        from vally.guard import guarded
 
         factory = self._resolve(record, record.factory, "factory")
         if not callable(factory):
@@ -290,11 +290,9 @@ class PluginHost:
     def _resolve(self, record: Record, target: object, what: str) -> Any:
         if not isinstance(target, str):
             return target
-        from pkgutil import resolve_name
+        from vally.guard import guarded, import_string
 
-        from vally.loading import guarded
-
-        found, error = guarded(resolve_name, target)
+        found, error = guarded(import_string, target)
         if error is not None:
             raise self._unusable(record, target, f"{what} cannot be imported: {self._reason(error)}") from error
         return found
@@ -307,7 +305,7 @@ class PluginHost:
         return PluginError(f"{kind} '{name}'{owner}: {shown}: {problem}", code="plugin-load-failed")
 
     def _reason(self, error: BaseException) -> str:
-        from vally.loading import reason_of
+        from vally.guard import reason_of
 
         return reason_of(error)
 

@@ -5,25 +5,20 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
-import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from stevedore.named import NamedExtensionManager
 
 from vally.discovery import entry_point, kernel_requirement
+from vally.guard import Rejected, guarded
+from vally.guard import import_string as import_string
 from vally.records import API_VERSION, KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from vally.discovery import PluginSource
-
-_LONGEST_REASON = 400
-
-
-class Rejected(Exception):
-    """A plugin breaks a rule of the plugin API; the text is the reason as users see it."""
 
 
 class Loaded(NamedTuple):
@@ -31,33 +26,6 @@ class Loaded(NamedTuple):
 
     target: Any
     error: BaseException | None = None
-
-
-def guarded(function: Callable[..., Any], *args: Any) -> tuple[Any, BaseException | None]:
-    """Call foreign code; returns (result, None) or (None, error). Only Ctrl-C and exhausted memory pass through."""
-    try:
-        return function(*args), None
-    except (KeyboardInterrupt, MemoryError):
-        raise
-    except BaseException as error:
-        return None, error
-
-
-def reason_of(error: BaseException) -> str:
-    """Return one line that says why foreign code failed: `Type: text`, or the text alone where that is the custom."""
-    from vally.text.display import strip_controls
-
-    text = " ".join(strip_controls(str(error)).split())
-    if len(text) > _LONGEST_REASON:
-        text = f"{text[: _LONGEST_REASON - 1]}…"
-    if isinstance(error, ImportError | Rejected) and text:
-        return text
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
-
-
-def trace_of(error: BaseException) -> str:
-    """Return the traceback of a failure, for people who debug a plugin."""
-    return "".join(traceback.format_exception(error))
 
 
 class _Exit(Exception):

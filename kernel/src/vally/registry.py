@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from vally._version import __version__
 from vally.errors import PluginError
-from vally.loading import api_problem, guarded, reason_of, requirement_problem, trace_of
+from vally.guard import guarded, reason_of, trace_of
+from vally.loading import api_problem, requirement_problem
 from vally.specifiers import load_failed
 from vally.taking import take_records
 

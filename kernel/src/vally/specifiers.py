@@ -138,7 +138,7 @@ def _by_module(specifier: Specifier) -> tuple[PluginSource, ...]:
 
 def _importable(specifier: Specifier) -> bool:
     # Finding `a.b` imports `a`, which may do anything.
-    from vally.loading import guarded, reason_of
+    from vally.guard import guarded, reason_of
 
     top = specifier.text.partition(".")[0]
     for name in dict.fromkeys((top, specifier.text)):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pluggy
 
 from vally import hookspecs
-from vally.loading import Rejected
+from vally.guard import Rejected
 from vally.records import KINDS, Record, record_problems
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, Val
 from pydantic.alias_generators import to_camel
 
 from vally.errors import ConfigInvalid
+from vally.model.problems import config_problems
 
 
 class Config(BaseModel):
@@ -22,21 +23,6 @@ class CamelConfig(Config):
     """Config of every other kind of plugin: keys in camelCase."""
 
     model_config = ConfigDict(alias_generator=to_camel)
-
-
-_WANTED = {
-    "string_type": "a string",
-    "bool_type": "true or false",
-    "int_type": "an integer",
-    "int_from_float": "an integer",
-    "float_type": "a number",
-    "list_type": "a list",
-    "tuple_type": "a list",
-    "dict_type": "a mapping",
-    "mapping_type": "a mapping",
-    "model_type": "a mapping",
-    "model_attributes_type": "a mapping",
-}
 
 
 def config_model_problem(model: object) -> str | None:
@@ -66,14 +52,14 @@ def parse_config(
     try:
         return _validated(model, values, {"lenient": lenient})
     except ValidationError as error:
-        raise ConfigInvalid(name, config_problems(error)) from None
+        raise ConfigInvalid(name, config_problems(error, values)) from None
 
 
 def _validated(model: type[BaseModel], values: Mapping[str, object], context: dict[str, Any]) -> BaseModel:
     # Read as JSON, a list fits a tuple and a text fits a path or an enum although the models are strict.
     try:
-        text = json.dumps(values, default=_plain)
-    except TypeError:
+        text = json.dumps(values, default=_plain, ensure_ascii=False).encode()
+    except (TypeError, UnicodeEncodeError):
         return model.model_validate(values, context=context, by_alias=True, by_name=False)
     return model.model_validate_json(text, context=context, by_alias=True, by_name=False)
 
@@ -82,37 +68,6 @@ def _plain(value: object) -> object:
     if isinstance(value, Mapping):
         return dict(value)
     raise TypeError(f"{type(value).__name__} is not JSON")
-
-
-def config_problems(error: ValidationError) -> list[str]:
-    """Word pydantic's findings as the spec does; a `ValueError` of a validator is taken as it is."""
-    return list(dict.fromkeys(_problem(item) for item in error.errors(include_url=False)))
-
-
-def _problem(item: Mapping[str, Any]) -> str:
-    # Tags of unions ("str", "list[...]") are not keys that a user wrote, so only names and indexes count.
-    key = _key(item["loc"])
-    kind = item["type"]
-    if kind == "extra_forbidden":
-        return f"unknown key '{key}'"
-    if kind == "missing":
-        return f"'{key}' is required"
-    if kind in ("value_error", "assertion_error"):
-        return str(item["ctx"]["error"]) if "ctx" in item and "error" in item["ctx"] else str(item["msg"])
-    if kind in _WANTED:
-        return f"'{key}' must be {_WANTED[kind]}"
-    return f"'{key}' must be valid: {_lower_first(str(item['msg']))}" if key else _lower_first(str(item["msg"]))
-
-
-def _key(location: tuple[int | str, ...]) -> str:
-    text = ""
-    for part in location:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
-    return text
-
-
-def _lower_first(text: str) -> str:
-    return text[:1].lower() + text[1:]
 
 
 def _check_pattern(value: str, info: ValidationInfo) -> str:
