@@ -197,6 +197,7 @@ class Engine:
             TrialDone(
                 item=item,
                 result=ready.result,
+                line=ready.line,
                 passed=facts.passed,
                 completed=self._completed,
                 total=self._plan.total,
@@ -230,11 +231,13 @@ class Engine:
             for warning in warnings:
                 self._settings.warn(warning)
             summary = self._summary()
-            await self._append(self._directory.summary_line(summary, self._redactor))
+            line = self._directory.summary_line(summary, self._redactor)
+            await self._append(line)
             status: Literal["completed", "cancelled"] = summary.status
             artifacts = await self._board.finish(
                 lambda named: RunComplete(
                     summary=summary,
+                    line=line,
                     status=status,
                     run_dir=self._directory.path,
                     run_dir_display=self._directory.display,

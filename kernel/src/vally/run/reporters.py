@@ -35,7 +35,7 @@ class ReporterFeed:
     def __init__(self, record: ReporterSpec, instance: Any, on_failure: Callable[[str, Exception], None]) -> None:
         self.record = record
         self._instance = instance
-        self._on_failure = on_failure
+        self.on_failure = on_failure
         self._calls: list[_Call] = []
         self._wake = anyio.Event()
         self._room = anyio.Event()
@@ -111,7 +111,7 @@ class ReporterFeed:
         if not self.disabled:
             self.disabled = True
             self._room.set()
-            self._on_failure(self.record.name, error)
+            self.on_failure(self.record.name, error)
 
     async def drain(self) -> None:
         """Wait until everything queued so far was delivered."""

@@ -92,13 +92,14 @@ class TrialPhase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialDone:
-    """An item has its final record, already on disk. `passed` is None without a verdict.
+    """An item has its final record, already on disk as `line`. `passed` is None without a verdict.
 
     `completed` counts finished items, this one included, of `total`.
     """
 
     item: TrialItem
     result: TrialResult
+    line: bytes = b""
     passed: bool | None
     completed: int
     total: int
@@ -121,9 +122,10 @@ class EvalComplete:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunComplete:
-    """The run is over. `artifacts` maps labels to paths written so far, in order."""
+    """The run is over. `artifacts` maps labels to paths written so far, in order; `line` is that of the summary."""
 
     summary: RunSummary
+    line: bytes = b""
     status: Literal["completed", "cancelled"]
     run_dir: Path
     run_dir_display: str

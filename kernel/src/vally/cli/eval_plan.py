@@ -1,0 +1,115 @@
+"""The plan of `vally eval` from its options, and how `--dry-run` prints it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vally.errors import VallyError
+
+if TYPE_CHECKING:
+    from vally.cli.context import CliContext
+    from vally.model.evalspec import EvalSpec, Project
+    from vally.run.plan import Plan
+
+
+def build_plan(
+    context: CliContext, options: Mapping[str, Any], specs: Sequence[EvalSpec], project: Project
+) -> Plan:
+    """Plan the selected stimuli; raises `VallyError` for an option that cannot be used."""
+    from vally.cli.eval_run import new_run_id
+    from vally.run.plan import PlanOptions, make_plan
+
+    work_dir = _directory(context.cwd, options["work_dir"], "--work-dir")
+    workspace = options["workspace"]
+    if options["in_place"]:
+        _directory(context.cwd, workspace, "--workspace")
+    plan_options = PlanOptions(
+        run_id=options["run_id"] or new_run_id(),
+        project_root=project.root,
+        work_dir=work_dir or context.cwd,
+        direct_dir=work_dir,
+        models=tuple(dict.fromkeys(model for models in options["models"] for model in models)),
+        executor=options["executor"],
+        runs=options["runs"],
+        timeout_ms=options["timeout"],
+        threshold=options["threshold"],
+        judge_model=options["judge_model"],
+        judge_effort=options["judge_reasoning_effort"],
+        skill_dirs=_skill_dirs(context, options["skill_dir"]),
+        workspace=(context.cwd / workspace).absolute() if workspace else None,
+        in_place=options["in_place"],
+        seed=options["seed"],
+    )
+    return make_plan(specs, plan_options, environ_effort=context.environ.get("EVAL_JUDGE_REASONING_EFFORT"))
+
+
+def _directory(cwd: Path, word: str | None, option: str) -> Path | None:
+    if word is None:
+        return None
+    path = (cwd / word).resolve()
+    if not path.is_dir():
+        raise VallyError(f"{word} is not a directory", where=option)
+    return path
+
+
+def _skill_dirs(context: CliContext, word: str | None) -> tuple[Path, ...] | None:
+    root = _directory(context.cwd, word, "--skill-dir")
+    if root is None:
+        return None
+    from vally.spec import find_skills
+
+    return tuple(find_skills(root))
+
+
+def print_plan(plan: Plan, output: str) -> None:
+    """Print what would run, for people or as one JSON object."""
+    if output == "json":
+        print(json.dumps(_plan_record(plan), ensure_ascii=False))
+        return
+    count = len({evaluation.planned.eval_file_path for evaluation in plan.evals})
+    print(f"Plan: {_count(count, 'eval')}, {_count(plan.total, 'item')}")
+    for evaluation in plan.evals:
+        planned = evaluation.planned
+        threshold = "none" if planned.threshold is None else f"{planned.threshold:g}"
+        print(f"── {planned.name} ({planned.eval_file_path}) ──")
+        print(
+            f"  Model:      {planned.model}     Executor: {planned.executor}     "
+            f"Trials: {evaluation.trials}     Threshold: {threshold}"
+        )
+        if planned.skills:
+            print(f"  Skills:     {', '.join(planned.skills)}")
+        stimuli = ", ".join(f"{item.name} ({_count(item.grader_count, 'grader')})" for item in planned.stimuli)
+        print(f"  Stimuli:    {stimuli}")
+    for name in plan.skipped:
+        print(f"{name}: skipped (runs: 0)")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _plan_record(plan: Plan) -> dict[str, Any]:
+    return {
+        "type": "eval-plan",
+        "version": 1,
+        "evals": [
+            {
+                "name": evaluation.planned.name,
+                "evalFilePath": evaluation.planned.eval_file_path,
+                "variant": evaluation.planned.variant,
+                "model": evaluation.planned.model,
+                "executor": evaluation.planned.executor,
+                "trials": evaluation.trials,
+                "threshold": evaluation.planned.threshold,
+                "skills": list(evaluation.planned.skills),
+                "stimuli": [
+                    {"name": item.name, "graders": item.grader_count} for item in evaluation.planned.stimuli
+                ],
+            }
+            for evaluation in plan.evals
+        ],
+        "items": [item.item_id for item in plan.items()],
+    }

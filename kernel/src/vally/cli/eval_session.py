@@ -1,0 +1,218 @@
+"""The part of `vally eval` that needs plugins at work: preparing them, the run, and its closing lines."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vally.cli.messages import print_diagnostics, print_error, print_hints, print_warning, say
+from vally.errors import VallyError
+
+if TYPE_CHECKING:
+    from vally.cli.context import CliContext
+    from vally.host import PluginHost
+    from vally.model.evalspec import Diagnostic, Project
+    from vally.records import BackendSpec
+    from vally.run.engine import RunOutcome
+    from vally.run.plan import Plan
+    from vally.run.preparation import Preparation
+    from vally.run.reporting import RunOptions
+
+DEFAULT_OUTPUT_DIR = "vally-results"
+
+
+class EvalSession:
+    """Prepares the plugins of a plan and runs it."""
+
+    def __init__(
+        self,
+        context: CliContext,
+        options: Mapping[str, Any],
+        *,
+        plan: Plan,
+        project: Project,
+        host: PluginHost,
+        reporting: RunOptions,
+        diagnostics: tuple[Diagnostic, ...],
+        suites: Mapping[str, Mapping[str, object]],
+    ) -> None:
+        self._context = context
+        self._options = options
+        self._plan = plan
+        self._project = project
+        self._host = host
+        self._reporting = reporting
+        self._diagnostics = diagnostics
+        self._suites = suites
+
+    def prepare(self) -> bool:
+        """Make executors and backend ready and check every need; prints what is wrong and returns whether to go on."""
+        from vally.run.judges import JudgePool, missing_judges
+        from vally.run.preparation import prepare
+
+        self._backend_record = self._backend()
+        self._ready: Preparation = prepare(
+            self._plan,
+            self._host,
+            backend_isolates=self._backend_record.isolates,
+            backend=self._backend_record.name,
+            skip_grade=self._options["skip_grade"],
+        )
+        print_diagnostics(self._ready.diagnostics)
+        self._judges = JudgePool(self._host)
+        problems = [] if self._options["skip_grade"] else missing_judges(self._plan, self._host, self._judges)
+        for problem in problems:
+            say(f"error: {problem} [unknown-judge]")
+            print_hints(["install a judge plugin, remove the grader, or run with --skip-grade"])
+        return not problems and not any(item.level == "error" for item in self._ready.diagnostics)
+
+    def _backend(self) -> BackendSpec:
+        from vally.model.evalspec import DEFAULT_BACKEND
+        from vally.records import BackendSpec
+
+        words = self._options["backend_args"]
+        name = self._options["backend"] or self._project.backend
+        if words and name is None:
+            from vally.errors import UsageError
+
+            raise UsageError("--backend-args needs --backend or a default backend in .vally.yaml")
+        record = self._host.resolve_one("backend", name or DEFAULT_BACKEND, bases=(self._context.cwd,))
+        assert isinstance(record, BackendSpec)
+        self._backend_args = self._merged_args(words, default=self._options["backend"] is None)
+        return record
+
+    def _merged_args(self, words: Any, *, default: bool) -> dict[str, str | list[str]]:
+        given: dict[str, str | list[str]] = {}
+        for key, value in words:
+            earlier = given.get(key)
+            given[key] = value if earlier is None else [*([earlier] if isinstance(earlier, str) else earlier), value]
+        return {**(self._project.backend_args if default else {}), **given}
+
+    def run(self) -> int:
+        """Run the plan and return the exit code."""
+        import anyio
+
+        outcome = anyio.run(self._run)
+        if outcome is None:
+            return 1
+        code = self._exit_code(outcome)
+        self._closing(outcome, code)
+        return code
+
+    async def _run(self) -> RunOutcome | None:
+        from vally._version import __version__
+        from vally.run.engine import Engine, RunSettings
+        from vally.run.redaction import Redactor
+        from vally.run.reporters import ReporterBoard, active_reporters
+        from vally.run.run_dir import RunDirectory
+
+        backend = self._host.create(self._backend_record)
+        try:
+            await backend.prepare(self._backend_args, self._run_context())
+        except VallyError as error:
+            print_error(error)
+            await backend.shutdown()
+            return None
+        directory = RunDirectory.create(self._output_dir(), display_base=self._project.root, cwd=self._context.cwd)
+        self._directory = directory
+        failures: list[tuple[str, Exception]] = []
+        board = ReporterBoard(
+            active_reporters(self._host, self._reporting.flags, lambda name, error: failures.append((name, error)))
+        )
+        settings = RunSettings(
+            workers=1 if self._options["in_place"] else self._options["workers"],
+            max_retries=self._options["max_retries"],
+            fail_fast=self._options["fail_fast"],
+            skip_grade=self._options["skip_grade"],
+            require_pass=self._options["require_pass"],
+            keep_session_logs=self._options["keep_executor_session_logs"],
+            shutdown_timeout_s=self._options["shutdown_timeout"] / 1000,
+            backend_name=self._backend_record.name,
+            version=__version__,
+            environ=self._context.environ,
+            metadata=self._project.metadata,
+            suites=self._suites,
+            reporting=self._reporting,
+            diagnostics=self._diagnostics,
+            notice=say,
+            warn=print_warning,
+        )
+        engine = Engine(
+            self._plan,
+            host=self._host,
+            backend=backend,
+            ready=self._ready,
+            judges=self._judges,
+            board=board,
+            directory=directory,
+            redactor=Redactor(self._context.environ, extra=self._secrets()),
+            settings=settings,
+        )
+        for feed in board.feeds:
+            feed.on_failure = engine.reporter_failed
+        for name, error in failures:
+            engine.reporter_failed(name, error)
+        try:
+            return await engine.run()
+        finally:
+            directory.close()
+
+    def _run_context(self) -> Any:
+        from vally.run.trial import RunContext
+
+        return RunContext(
+            run_id=self._plan.options.run_id,
+            cache_dir=self._context.cache_dir,
+            project_root=self._project.root,
+            process_env=self._context.environ,
+            items=self._plan.total,
+            workers=self._options["workers"],
+            keep_workspaces=self._options["workspace"] is not None,
+            on_warning=print_warning,
+        )
+
+    def _secrets(self) -> dict[str, str]:
+        return {**dict(self._options["params"]), **dict(self._options["backend_args"])}
+
+    def _output_dir(self) -> Path:
+        named = self._options["output_dir"]
+        if named:
+            return self._context.cwd / named
+        if self._project.results:
+            return self._project.root / self._project.results
+        return self._context.cwd / DEFAULT_OUTPUT_DIR
+
+    def _exit_code(self, outcome: RunOutcome) -> int:
+        if outcome.stdout_closed:
+            return 128 + signal.SIGPIPE
+        if outcome.signal is not None:
+            return 128 + outcome.signal
+        summary = outcome.summary
+        failed = summary.had_execution_errors or summary.partial
+        return 1 if failed or (self._options["require_pass"] and not summary.passed) else 0
+
+    def _closing(self, outcome: RunOutcome, code: int) -> None:
+        """Say what was saved where; with machine output on stdout this goes to stderr."""
+        if outcome.stdout_closed:
+            return
+        stream = sys.stdout if self._options["output"] == "text" else sys.stderr
+        lines = [] if self._context.display.quiet else self._artifact_lines(outcome)
+        lines.append(f"Output directory: {self._directory.display}")
+        print("\n".join(lines), file=stream, flush=True)
+        if self._options["output"] == "json":
+            from vally.cli.eval_json import run_object
+
+            print(json.dumps(run_object(outcome, code, self._directory), ensure_ascii=False), flush=True)
+
+    def _artifact_lines(self, outcome: RunOutcome) -> list[str]:
+        width = max(len(label) for label in outcome.artifacts)
+        rows = [
+            f"  {label:<{width}} → {self._directory.display_of(path)}" for label, path in outcome.artifacts.items()
+        ]
+        return ["Saved artifacts", *rows]
+
+
