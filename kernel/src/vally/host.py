@@ -93,7 +93,10 @@ class PluginHost:
             conflict = registry.conflicts[name]
             self._forget_warning(conflict.warning)
             raise conflict.error
-        raise PluginError(f"no {kind} named '{name}'", code="plugin-not-found", hints=self.unknown_hints(kind, name))
+        hints = self.unknown_hints(kind, name)
+        if kind == "grader":
+            raise PluginError(f"unknown grader type '{name}'", code="unknown-grader-type", hints=hints)
+        raise PluginError(f"no {kind} named '{name}'", code=f"unknown-{kind}", hints=hints)
 
     def unknown_hints(self, kind: str, name: str, *, candidates: Iterable[str] | None = None) -> tuple[str, ...]:
         """Hint lines for a name that nobody provides: near matches, else all names, then the failed plugins."""
@@ -107,7 +110,7 @@ class PluginHost:
         failed = ", ".join(f"{failure.label} ({failure.reason})" for failure in self.failures(kind))
         return (*hints, f"failed plugins: {failed}") if failed else tuple(hints)
 
-    def select(self, kind: str, text: str, *, bases: Sequence[Path] | None = None) -> Record:
+    def resolve_one(self, kind: str, text: str, *, bases: Sequence[Path] | None = None) -> Record:
         """The one record that a name or specifier means, e.g. the value of `--backend`; loads a specifier.
 
         `bases` are the directories that local paths start from, by default those of the command line. Raises
@@ -120,7 +123,7 @@ class PluginHost:
         if text in self.records(kind) or text in registry.conflicts:
             return self.require(kind, text)
         specifier = Specifier(kind, text, "option", tuple(self._sources.bases if bases is None else bases))
-        sources = self._resolve_selected(specifier)
+        sources = self._resolve_specifier(specifier)
         names = registry.add_explicit(self, sources)
         if len(names) != 1:
             raise PluginError(
@@ -129,7 +132,7 @@ class PluginHost:
             )
         return self.require(kind, names[0])
 
-    def _resolve_selected(self, specifier: Any) -> tuple[PluginSource, ...]:
+    def _resolve_specifier(self, specifier: Any) -> tuple[PluginSource, ...]:
         from vally.specifiers import is_path
 
         try:
@@ -229,6 +232,12 @@ class PluginHost:
         """Version of the distribution that a record comes from, when known."""
         source = self.source_of(record)
         return source.owner.version if source is not None and source.owner is not None else None
+
+    def rank(self, record: Record) -> int:
+        """Position in the order in which plugins were found: installed ones, then project, then command line."""
+        source = self.source_of(record)
+        sources = self._catalog().sources(self._key(record)[0])
+        return next((index for index, other in enumerate(sources) if other == source), len(sources))
 
     def source_of(self, record: Record) -> PluginSource | None:
         """The source of an active record, or None."""
