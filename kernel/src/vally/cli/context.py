@@ -76,7 +76,7 @@ class CliContext:
         command_line = tuple(
             (kind, specifier) for option, kind in PLUGIN_OPTIONS.items() for specifier in words.get(option) or ()
         )
-        from_project = ()
+        from_project: tuple[tuple[str, str, Path], ...] = ()
         if not words.get("no_project_plugins"):
             from_project = tuple(
                 (PROJECT_KINDS[key], specifier, project.root)

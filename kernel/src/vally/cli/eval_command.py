@@ -33,9 +33,7 @@ EXECUTION = [
     click.option("--workspace", metavar="DIR", help="Keep workspaces below this directory."),
     click.option("--in-place", is_flag=True, help="Run in the --workspace directory itself."),
     click.option("--backend", metavar="NAME", help="Where trials run."),
-    click.option(
-        "--backend-args", type=KEY_VALUE, multiple=True, metavar="KEY=VALUE", help="Settings of the backend."
-    ),
+    click.option("--backend-args", type=KEY_VALUE, multiple=True, metavar="KEY=VALUE", help="Settings of the backend."),
     click.option(
         "--shutdown-timeout", type=DURATION, default="30s", metavar="DURATION", help="Grace for cancelled trials."
     ),

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from vally.errors import VallyError
 
 if TYPE_CHECKING:
@@ -15,9 +17,7 @@ if TYPE_CHECKING:
     from vally.run.plan import Plan
 
 
-def build_plan(
-    context: CliContext, options: Mapping[str, Any], specs: Sequence[EvalSpec], project: Project
-) -> Plan:
+def build_plan(context: CliContext, options: Mapping[str, Any], specs: Sequence[EvalSpec], project: Project) -> Plan:
     """Plan the selected stimuli; raises `VallyError` for an option that cannot be used."""
     from vally.cli.eval_run import new_run_id
     from vally.run.plan import PlanOptions, make_plan
@@ -67,24 +67,24 @@ def _skill_dirs(context: CliContext, word: str | None) -> tuple[Path, ...] | Non
 def print_plan(plan: Plan, output: str) -> None:
     """Print what would run, for people or as one JSON object."""
     if output == "json":
-        print(json.dumps(_plan_record(plan), ensure_ascii=False))
+        click.echo(json.dumps(_plan_record(plan), ensure_ascii=False))
         return
     count = len({evaluation.planned.eval_file_path for evaluation in plan.evals})
-    print(f"Plan: {_count(count, 'eval')}, {_count(plan.total, 'item')}")
+    click.echo(f"Plan: {_count(count, 'eval')}, {_count(plan.total, 'item')}")
     for evaluation in plan.evals:
         planned = evaluation.planned
         threshold = "none" if planned.threshold is None else f"{planned.threshold:g}"
-        print(f"── {planned.name} ({planned.eval_file_path}) ──")
-        print(
+        click.echo(f"── {planned.name} ({planned.eval_file_path}) ──")
+        click.echo(
             f"  Model:      {planned.model}     Executor: {planned.executor}     "
             f"Trials: {evaluation.trials}     Threshold: {threshold}"
         )
         if planned.skills:
-            print(f"  Skills:     {', '.join(planned.skills)}")
+            click.echo(f"  Skills:     {', '.join(planned.skills)}")
         stimuli = ", ".join(f"{item.name} ({_count(item.grader_count, 'grader')})" for item in planned.stimuli)
-        print(f"  Stimuli:    {stimuli}")
+        click.echo(f"  Stimuli:    {stimuli}")
     for name in plan.skipped:
-        print(f"{name}: skipped (runs: 0)")
+        click.echo(f"{name}: skipped (runs: 0)")
 
 
 def _count(number: int, noun: str) -> str:
@@ -105,9 +105,7 @@ def _plan_record(plan: Plan) -> dict[str, Any]:
                 "trials": evaluation.trials,
                 "threshold": evaluation.planned.threshold,
                 "skills": list(evaluation.planned.skills),
-                "stimuli": [
-                    {"name": item.name, "graders": item.grader_count} for item in evaluation.planned.stimuli
-                ],
+                "stimuli": [{"name": item.name, "graders": item.grader_count} for item in evaluation.planned.stimuli],
             }
             for evaluation in plan.evals
         ],

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import signal
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import click
 
 from vally.cli.messages import print_diagnostics, print_error, print_hints, print_warning, say
 from vally.errors import VallyError
@@ -121,7 +122,7 @@ class EvalSession:
         self._directory = directory
         failures: list[tuple[str, Exception]] = []
         board = ReporterBoard(
-            active_reporters(self._host, self._reporting.flags, lambda name, error: failures.append((name, error)))
+            active_reporters(self._host, self._reporting.flags, lambda name, why: failures.append((name, why)))
         )
         settings = RunSettings(
             workers=1 if self._options["in_place"] else self._options["workers"],
@@ -199,20 +200,15 @@ class EvalSession:
         """Say what was saved where; with machine output on stdout this goes to stderr."""
         if outcome.stdout_closed:
             return
-        stream = sys.stdout if self._options["output"] == "text" else sys.stderr
         lines = [] if self._context.display.quiet else self._artifact_lines(outcome)
         lines.append(f"Output directory: {self._directory.display}")
-        print("\n".join(lines), file=stream, flush=True)
+        click.echo("\n".join(lines), err=self._options["output"] != "text")
         if self._options["output"] == "json":
             from vally.cli.eval_json import run_object
 
-            print(json.dumps(run_object(outcome, code, self._directory), ensure_ascii=False), flush=True)
+            click.echo(json.dumps(run_object(outcome, code, self._directory), ensure_ascii=False))
 
     def _artifact_lines(self, outcome: RunOutcome) -> list[str]:
         width = max(len(label) for label in outcome.artifacts)
-        rows = [
-            f"  {label:<{width}} → {self._directory.display_of(path)}" for label, path in outcome.artifacts.items()
-        ]
+        rows = [f"  {label:<{width}} → {self._directory.display_of(path)}" for label, path in outcome.artifacts.items()]
         return ["Saved artifacts", *rows]
-
-

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
+
+import click
 
 from vally.text.display import strip_controls
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 def say(line: str) -> None:
     """Print one line on stderr; text that others wrote loses its control characters."""
-    print(strip_controls(line), file=sys.stderr, flush=True)
+    click.echo(strip_controls(line), err=True)
 
 
 def error_line(what: str, *, where: str | None = None, code: str | None = None, level: str = "error") -> str:

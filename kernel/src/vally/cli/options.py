@@ -14,7 +14,7 @@ from vally.cli.display import DisplayOptions
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class DurationType(click.ParamType):
+class DurationType(click.ParamType[int]):
     """A duration with a unit, as milliseconds."""
 
     name = "duration"
@@ -34,7 +34,7 @@ class DurationType(click.ParamType):
         return milliseconds
 
 
-class KeyValueType(click.ParamType):
+class KeyValueType(click.ParamType[tuple[str, str]]):
     """`key=value` as a pair; the value may be empty."""
 
     name = "key=value"
@@ -51,7 +51,7 @@ class KeyValueType(click.ParamType):
         return key, text
 
 
-class TagType(click.ParamType):
+class TagType(click.ParamType[tuple[str, tuple[str, ...]]]):
     """`key=v1,v2` as a key and its values."""
 
     name = "key=v1,v2"
@@ -69,7 +69,7 @@ class TagType(click.ParamType):
         return key.strip(), values
 
 
-class ModelsType(click.ParamType):
+class ModelsType(click.ParamType[tuple[str, ...]]):
     """A comma separated list of models, duplicates dropped."""
 
     name = "m1,m2"

@@ -69,9 +69,7 @@ class _Call:
 
     async def run(self, scope: anyio.CancelScope) -> None:
         try:
-            self.value = await invoke(
-                self._executor.execute, self._stimulus, self._options, blocking=self._blocking
-            )
+            self.value = await invoke(self._executor.execute, self._stimulus, self._options, blocking=self._blocking)
         except Exception as error:
             self.error = error
         self.finished = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -86,13 +87,15 @@ class Attempts:
     async def _attempt(self, item: TrialItem, evaluation: EvalPlan, judge: ItemJudge) -> TrialOutcome:
         stop = StopSignal()
         options = self._options(item, evaluation, judge, stop)
-        with self._stopping.running(stop):
-            try:
-                return await self._backend.run_trial(item, options)
-            except Exception as error:
-                # The backend as a whole is unusable: this item is an error, and no other item may start.
-                self._stopping.stop("error")
-                return failed_outcome(error)
+        self._stopping.register(stop)
+        try:
+            return await self._backend.run_trial(item, options)
+        except Exception as error:
+            # The backend as a whole is unusable: this item is an error, and no other item may start.
+            self._stopping.stop("error")
+            return failed_outcome(error)
+        finally:
+            self._stopping.unregister(stop)
 
     def _options(self, item: TrialItem, evaluation: EvalPlan, judge: ItemJudge, stop: StopSignal) -> TrialOptions:
         executor = self._ready.executor(evaluation)
@@ -110,7 +113,7 @@ class Attempts:
             process_env=self._settings.environ,
             shutdown_timeout_s=self._settings.shutdown_timeout_s,
             redactor=self._redactor,
-            on_phase=lambda phase, detail=None: self._on_phase(item.item_id, phase, detail),
+            on_phase=partial(self._on_phase, item.item_id),
             stop=stop,
         )
 

@@ -27,9 +27,7 @@ def _is_single_turn(request: GradingRequest) -> bool:
     return len({event.turn for event in request.trajectory.events if event.turn is not None}) <= 1
 
 
-def _run_diff(
-    trajectory: Trajectory, run_dir: Path | None, diff_file: Path | None
-) -> tuple[str | None, str | None]:
+def _run_diff(trajectory: Trajectory, run_dir: Path | None, diff_file: Path | None) -> tuple[str | None, str | None]:
     if trajectory.diff is not None:
         return trajectory.diff, None
     if trajectory.diff_path is not None:

@@ -222,7 +222,7 @@ class Engine:
         summary = self._tally.eval_summary(evaluation.planned.index, partial=self._stopping.partial)
         await self._board.send("on_eval_complete", EvalComplete(eval=evaluation.planned, summary=summary))
 
-    def _phase(self, item_id: str, phase: str, detail: str | None) -> None:
+    def _phase(self, item_id: str, phase: str, detail: str | None = None) -> None:
         self._board.send_nowait("on_trial_phase", TrialPhase(item_id=item_id, phase=phase, detail=detail))
 
     async def _close(self) -> RunOutcome:

@@ -73,9 +73,7 @@ class EntryGrader:
     async def _call(self, grader_input: GraderInput[Any]) -> Any:
         record = self._prepared.record
         assert record is not None
-        return await invoke(
-            self._prepared.grader.grade, grader_input, blocking=record.blocking, limiter=self._limiter
-        )
+        return await invoke(self._prepared.grader.grade, grader_input, blocking=record.blocking, limiter=self._limiter)
 
     async def _asserts_absence(self) -> bool:
         method = getattr(self._prepared.grader, "asserts_absence", None)

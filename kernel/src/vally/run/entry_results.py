@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from vally.text.display import cut_clusters, cut_evidence, NAME_CLUSTERS, one_line_evidence, sanitise
+from vally.text.display import NAME_CLUSTERS, cut_clusters, cut_evidence, one_line_evidence, sanitise
 
 if TYPE_CHECKING:
     from vally.model.results import GraderResult

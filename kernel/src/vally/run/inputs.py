@@ -53,9 +53,7 @@ class ProcessRunner(Protocol):
 
     network: Literal["host", "model", "none"]
 
-    def wrap(
-        self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]
-    ) -> tuple[list[str], dict[str, str]]: ...
+    def wrap(self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> tuple[list[str], dict[str, str]]: ...
 
     async def run(
         self,

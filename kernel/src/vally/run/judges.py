@@ -156,7 +156,7 @@ class ItemJudge:
 
         if len(self._costs) != 1:
             return None
-        ((provider, unit), amount), = self._costs.items()
+        (((provider, unit), amount),) = self._costs.items()
         return Cost(provider=provider, unit=unit, amount=amount)
 
 

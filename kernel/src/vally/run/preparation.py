@@ -81,9 +81,7 @@ def _executor(plan: EvalPlan, host: PluginHost, ready: Preparation) -> ReadyExec
     return ready.executors[name]
 
 
-def _configured(
-    plan: EvalPlan, host: PluginHost, executor: ReadyExecutor, ready: Preparation
-) -> Capabilities | None:
+def _configured(plan: EvalPlan, host: PluginHost, executor: ReadyExecutor, ready: Preparation) -> Capabilities | None:
     name = plan.executor.name
     try:
         config = host.parse_config(executor.record, plan.executor.config)

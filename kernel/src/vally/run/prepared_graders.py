@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from vally.errors import ConfigInvalid, VallyError
@@ -43,14 +44,16 @@ class PreparedEntry:
         """A result that says why there is no verdict."""
         from vally.model.results import GraderResult
 
-        return GraderResult.error(evidence, kind=kind, message=message, name=self.entry.type, result_kind=self.result_kind)
+        return GraderResult.error(
+            evidence, kind=kind, message=message, name=self.entry.type, result_kind=self.result_kind
+        )
 
 
 def prepare_entries(
     host: PluginHost, entries: Sequence[GraderEntry], on_warning: Callable[[str], None]
 ) -> list[PreparedEntry]:
     """Prepare entries, each at most once per host, because trials of one stimulus share them."""
-    prepared = [host.memo(("prepared", id(entry)), lambda entry=entry: _prepare(host, entry)) for entry in entries]
+    prepared = [host.memo(("prepared", id(entry)), partial(_prepare, host, entry)) for entry in entries]
     for item in prepared:
         for warning in item.warnings:
             on_warning(warning)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -187,5 +185,3 @@ class ReporterBoard:
             on_start(feed.record.name)
             artifacts.update(await feed.complete(make_event(artifacts)))
         return artifacts
-
-

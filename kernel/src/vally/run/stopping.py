@@ -67,16 +67,15 @@ class Stopping:
         self.stdout_closed = True
         self.cancel("error")
 
-    @contextlib.contextmanager
-    def running(self, stop: StopSignal):  # type: ignore[no-untyped-def]  # a context manager of nothing
-        """Register the stop signal of a running trial."""
+    def register(self, stop: StopSignal) -> None:
+        """Remember the stop signal of a trial that starts."""
         self._running.add(stop)
         if self.signal_number is not None or self.stdout_closed:
             stop.set("cancelled")
-        try:
-            yield
-        finally:
-            self._running.discard(stop)
+
+    def unregister(self, stop: StopSignal) -> None:
+        """Forget the stop signal of a trial that ended."""
+        self._running.discard(stop)
 
     @contextlib.asynccontextmanager
     async def signals(self, enabled: bool) -> AsyncIterator[None]:
@@ -104,7 +103,5 @@ class Stopping:
             os._exit(128 + number)
         self.signal_number = int(number)
         count = len(self._running)
-        self._notice(
-            f"stopping: waiting for {count} running trial{'s' if count != 1 else ''} (Ctrl-C again to abort)"
-        )
+        self._notice(f"stopping: waiting for {count} running trial{'s' if count != 1 else ''} (Ctrl-C again to abort)")
         self.cancel(_REASONS.get(number, "interrupted"))
