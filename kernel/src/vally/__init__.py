@@ -49,6 +49,13 @@ if TYPE_CHECKING:
     from vally.model.evalspec import StagedFile as StagedFile
     from vally.model.evalspec import Stimulus as Stimulus
     from vally.model.evalspec import Suite as Suite
+    from vally.model.fields import DurationText as DurationText
+    from vally.model.fields import EnvironmentMap as EnvironmentMap
+    from vally.model.fields import NegatedFlag as NegatedFlag
+    from vally.model.fields import NonEmpty as NonEmpty
+    from vally.model.fields import OneOrMore as OneOrMore
+    from vally.model.fields import WorkspaceDirectory as WorkspaceDirectory
+    from vally.model.fields import WorkspaceGlob as WorkspaceGlob
     from vally.model.jsonio import canonical_json as canonical_json
     from vally.model.jsonio import content_hash as content_hash
     from vally.model.jsonio import parse_timestamp as parse_timestamp
@@ -127,6 +134,7 @@ if TYPE_CHECKING:
     from vally.run.read_root import Matches as Matches
     from vally.run.read_root import ReadRoot as ReadRoot
     from vally.run.read_root import UnreadableFile as UnreadableFile
+    from vally.run.read_root import accessible_workspace as accessible_workspace
     from vally.run.read_root import resolve_read_root as resolve_read_root
     from vally.run.reporting import Diagnostics as Diagnostics
     from vally.run.reporting import EvalComplete as EvalComplete
@@ -165,9 +173,11 @@ if TYPE_CHECKING:
     from vally.run.trial import TrialOptions as TrialOptions
     from vally.run.trial import TrialOutcome as TrialOutcome
     from vally.run.trial import WorkspaceChoice as WorkspaceChoice
+    from vally.spec.codes import DIAGNOSTIC_CODES as DIAGNOSTIC_CODES
     from vally.text.display import clip_middle as clip_middle
     from vally.text.display import cut_evidence as cut_evidence
     from vally.text.display import describe_grader_value as describe_grader_value
+    from vally.text.display import join_capped as join_capped
     from vally.text.display import one_line_evidence as one_line_evidence
     from vally.text.display import sanitise as sanitise
     from vally.text.display import strip_controls as strip_controls
@@ -206,6 +216,9 @@ _NAMES = {
         "Artifacts Attachment Constraints Defaults Diagnostic Environment EvalSpec ExecutorChoice GitSource "
         "GraderEntry McpServer Position Project ProviderConfig Related Scoring StagedFile Stimulus Suite"
     ),
+    "vally.model.fields": (
+        "DurationText EnvironmentMap NegatedFlag NonEmpty OneOrMore WorkspaceDirectory WorkspaceGlob"
+    ),
     "vally.model.jsonio": (
         "canonical_json content_hash dump_record load_trajectory load_trial_result parse_timestamp "
         "record_line timestamp"
@@ -233,7 +246,7 @@ _NAMES = {
         "SimulatedUser Skill StopSignal TurnComplete"
     ),
     "vally.run.judging": "CallTokens JudgeReply JudgeRequest ToolSchema",
-    "vally.run.read_root": "Matches ReadRoot UnreadableFile resolve_read_root",
+    "vally.run.read_root": "Matches ReadRoot UnreadableFile accessible_workspace resolve_read_root",
     "vally.run.redaction": "Redactor",
     "vally.run.reporting": (
         "Diagnostics EvalComplete PlannedEval PlannedStimulus RunComplete RunOptions RunStart TrialDone "
@@ -254,7 +267,10 @@ _NAMES = {
         "find_project load_eval_spec load_project parse_skill read_eval_spec read_project resolve_environment "
         "resolve_stimulus stimulus_prompts validate_eval_spec"
     ),
-    "vally.text.display": ("clip_middle cut_evidence describe_grader_value one_line_evidence sanitise strip_controls"),
+    "vally.spec.codes": "DIAGNOSTIC_CODES",
+    "vally.text.display": (
+        "clip_middle cut_evidence describe_grader_value join_capped one_line_evidence sanitise strip_controls"
+    ),
     "vally.text.durations": "InvalidDuration format_duration parse_duration",
     "vally.text.globs": "InvalidGlob compile_glob expand_glob",
     "vally.text.literal": "contains_literal",
