@@ -19,11 +19,13 @@ from pathlib import Path
 
 from vally.text.glob_segments import InvalidGlob, Segment, parse_segment, split_segments
 
-__all__ = ["Glob", "InvalidGlob", "compile_glob", "expand_glob"]
+__all__ = ["Glob", "InvalidGlob", "compile_glob", "escape_glob", "expand_glob", "leaves_root"]
 
 MAX_ALTERNATIVES = 1000
 _ANY_DEPTH = Segment((), None)
 _DRIVE = re.compile(r"[A-Za-z]:/")
+_OUTSIDE = re.compile(r"/|\\\\|[A-Za-z]:[/\\]")
+_MAGIC = re.compile(r"[\\*?\[\]{}()!@+|]")
 
 State = tuple[int, int]
 """Number of an alternative and of its next segment."""
@@ -158,6 +160,22 @@ def _alternatives(text: str, pattern: str) -> Iterator[Alternative]:
         yield Alternative(tuple(segments[:-1]), True)
         directory, segments = False, [*segments, parse_segment("*", pattern)]
     yield Alternative(tuple(segments), directory)
+
+
+def escape_glob(text: str) -> str:
+    """The glob that matches only `text` itself."""
+    return _MAGIC.sub(r"\\\g<0>", text)
+
+
+def leaves_root(pattern: str) -> bool:
+    """Whether a path or glob is empty, absolute (in the style of any platform) or has a `..` segment."""
+    if not pattern or _OUTSIDE.match(pattern) or ".." in pattern.split("/"):
+        return True
+    try:
+        alternatives = compile_glob(pattern, dotfiles=True).alternatives
+    except InvalidGlob:
+        return False
+    return any(segment.literal == ".." for alternative in alternatives for segment in alternative.segments)
 
 
 def expand_glob(root: str | Path, pattern: str, *, dotfiles: bool) -> list[str]:

@@ -1,0 +1,91 @@
+"""Field types for the config models of graders, worded alike everywhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, ValidationInfo
+
+_ABSOLUTE = re.compile(r"/|\\|[A-Za-z]:")
+
+
+def _non_empty(value: str, info: ValidationInfo) -> str:
+    if not value:
+        raise ValueError(f"'{info.field_name}' must not be empty")
+    return value
+
+
+def _positive_duration(value: object, info: ValidationInfo) -> str:
+    from vally.text.durations import InvalidDuration, parse_duration
+
+    try:
+        valid = isinstance(value, str) and parse_duration(value) > 0
+    except InvalidDuration:
+        valid = False
+    if not isinstance(value, str) or not valid:
+        raise ValueError(f"'{info.field_name}' must be a duration above zero such as 30s or 1m30s")
+    return value
+
+
+def _inside(value: str, info: ValidationInfo) -> str:
+    from vally.text.globs import leaves_root
+
+    if leaves_root(value):
+        raise ValueError(f"'{info.field_name}' must stay inside the workspace")
+    return value
+
+
+def _directory_inside(value: str, info: ValidationInfo) -> str:
+    if not value or _ABSOLUTE.match(value) or ".." in re.split(r"[/\\]", value):
+        raise ValueError(f"'{info.field_name}' must stay inside the workspace")
+    return value
+
+
+def _stays_negated(value: bool, info: ValidationInfo) -> bool:
+    if not value:
+        raise ValueError(f"'{info.field_name}' must not be false: the keyword itself is negated")
+    return value
+
+
+def _one_or_more(value: Any, info: ValidationInfo) -> Any:
+    items = [value] if isinstance(value, str) else value
+    if isinstance(items, list) and not items:
+        raise ValueError(f"'{info.field_name}' must not be empty")
+    return items
+
+
+def _environment(value: Any, info: ValidationInfo) -> Any:
+    if not isinstance(value, Mapping):
+        raise ValueError(f"'{info.field_name}' must be a mapping")
+    for name, setting in value.items():
+        if not isinstance(name, str) or not re.fullmatch(r"[^=\0]+", name):
+            raise ValueError(f"'{info.field_name}' has the invalid variable name '{name}'")
+        if not isinstance(setting, (str, bool, int, float)):
+            raise ValueError(f"'{info.field_name}.{name}' must be a string, a number or a boolean")
+        if isinstance(setting, str) and "\0" in setting:
+            raise ValueError(f"'{info.field_name}.{name}' must not hold a NUL character")
+    return dict(value)
+
+
+NonEmpty = Annotated[str, AfterValidator(_non_empty)]
+"""A string of at least one character."""
+
+DurationText = Annotated[str, BeforeValidator(_positive_duration)]
+"""A duration above zero with its unit, kept as written; `parse_duration` gives its milliseconds."""
+
+WorkspaceGlob = Annotated[str, AfterValidator(_inside)]
+"""A relative path or glob that cannot leave the directory it is resolved in."""
+
+WorkspaceDirectory = Annotated[str, AfterValidator(_directory_inside)]
+"""A relative directory with `/` or `\\` separators."""
+
+NegatedFlag = Annotated[bool, AfterValidator(_stays_negated)]
+"""`negate` of a keyword that is negated already."""
+
+OneOrMore = BeforeValidator(_one_or_more)
+"""Annotation for `list[...]` fields that may be written as a single string and must not be empty."""
+
+EnvironmentMap = Annotated[dict[str, str | bool | int | float], BeforeValidator(_environment)]
+"""Environment variables; numbers and booleans are written as JSON."""
