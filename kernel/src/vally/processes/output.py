@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from anyio.abc import ByteReceiveStream, ByteSendStream
 
@@ -19,8 +19,9 @@ LATEST_SECONDS = 5.0
 class OutputBuffer:
     """The first `limit` bytes of a stream; the rest is read, so that the writer never blocks, and dropped."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, on_output: Callable[[bytes], None] | None = None) -> None:
         self._limit = limit
+        self._on_output = on_output
         self._kept = bytearray()
         self.received = 0
         self.ended = anyio.Event()
@@ -44,6 +45,8 @@ class OutputBuffer:
     def _take(self, chunk: bytes) -> None:
         self.received += len(chunk)
         self._kept += chunk[: max(0, self._limit - len(self._kept))]
+        if self._on_output:
+            self._on_output(chunk)
 
 
 async def send_all(stream: ByteSendStream, content: bytes) -> None:

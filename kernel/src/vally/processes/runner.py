@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import anyio
 
-from vally.processes.output import OutputBuffer, send_all, settle
+from vally.processes.communicate import communicate
 from vally.processes.process import GRACE_SECONDS, Process, end_in_thread
 from vally.processes.result import ProcessStartError
 from vally.processes.scan import Marks, process_table
@@ -128,31 +128,13 @@ class LocalProcessRunner:
         `timeout` is in seconds. What is left of the process group afterwards is ended, two seconds after the request
         by force; that is so after a timeout and a cancellation too. Raises `ProcessStartError`.
         """
-        out, err = OutputBuffer(max_bytes), OutputBuffer(max_bytes)
         process = await self._start(argv, cwd, env, stdin=bool(stdin))
+        until = None if timeout is None else partial(anyio.sleep, timeout)
         try:
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(out.fill, process.stdout)
-                tasks.start_soon(err.fill, process.stderr)
-                if stdin:
-                    tasks.start_soon(send_all, process.stdin, stdin)
-                with anyio.move_on_after(timeout) as limit:
-                    await process.wait()
-                await process.terminate()
-                ended = await process.wait()
-                await settle((out, err))
-                tasks.cancel_scope.cancel()
+            return await communicate(process, stdin=stdin, max_bytes=max_bytes, until=until, end_group=True)
         finally:
             await process.terminate()
             await self._close(process)
-        return replace(
-            ended,
-            stdout=out.content,
-            stderr=err.content,
-            stdout_truncated=out.truncated,
-            stderr_truncated=err.truncated,
-            timed_out=limit.cancelled_caught,
-        )
 
     async def kill_all(self, grace: float = GRACE_SECONDS) -> int:
         """End every process of the trial, wherever it has gone, and return how many there were.
