@@ -1,0 +1,70 @@
+"""Files that are replaced as a whole, so that a crash leaves the old or the new content."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+import time
+from pathlib import Path
+
+_STALE_SECONDS = 3600
+
+
+def atomic_write(path: Path, data: bytes | str, *, mode: int | None = None) -> None:
+    """Write a file by rename: temporary file in the same directory, fsync, rename, fsync of the directory.
+
+    `mode` are its permissions (e.g. 0o600), by default those of the umask. Raises `OSError`; nothing is left then.
+    """
+    content = data.encode("utf-8", "replace") if isinstance(data, str) else data
+    _remove_leftovers(path)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(6)}.tmp")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode or 0o666)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
+    sync_directory(path.parent)
+
+
+def sync_directory(directory: Path) -> None:
+    """Make names in a directory durable where the platform can."""
+    if os.name == "nt":
+        return
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        # Some network file systems cannot sync directories; their content is as durable as they make it.
+        with contextlib.suppress(OSError):
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _remove_leftovers(path: Path) -> None:
+    """Remove temporary files of writers of this file that are no more."""
+    pattern = re.compile(rf"\.{re.escape(path.name)}\.(?:(?P<pid>[0-9]+)-)?[^.]+\.tmp")
+    with contextlib.suppress(OSError):
+        for name in os.listdir(path.parent):  # noqa: PTH208  # no Path objects for thousands of other files
+            match = pattern.fullmatch(name)
+            if match and _is_leftover(path.with_name(name), match["pid"]):
+                with contextlib.suppress(OSError):
+                    path.with_name(name).unlink()
+
+
+def _is_leftover(path: Path, pid: str | None) -> bool:
+    if pid is None or not _is_alive(int(pid)):
+        return True
+    return time.time() - path.stat().st_mtime > _STALE_SECONDS
+
+
+def _is_alive(pid: int) -> bool:
+    import psutil
+
+    return pid == os.getpid() or psutil.pid_exists(pid)

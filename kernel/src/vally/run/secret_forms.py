@@ -1,0 +1,69 @@
+"""The spellings in which a secret value may turn up in text."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from urllib.parse import quote, quote_plus
+
+MIN_LENGTH = 8
+_WRAPPED_LINES = (64, 76)  # widths at which PEM files and `base64` break lines
+
+
+def secret_forms(value: str) -> frozenset[str]:
+    """A value as it is and JSON-escaped, percent-encoded or base64-coded; no form spans lines."""
+    return frozenset(form for form in _forms(value) if len(form) >= MIN_LENGTH)
+
+
+def _forms(value: str) -> Iterator[str]:
+    yield from _lines(value)
+    for text in {value, *_lines(value)}:
+        yield from _escaped(text)
+        yield from _percent_encoded(text)
+        yield from _base64(text.encode("utf-8", "surrogatepass"))
+
+
+def _lines(value: str) -> list[str]:
+    # What spans lines is looked for line by line, because a replacement must not change the number of lines.
+    return [line.strip() for line in value.splitlines()]
+
+
+def _escaped(text: str) -> Iterator[str]:
+    for ascii_only in (False, True):
+        once = json.dumps(text, ensure_ascii=ascii_only)[1:-1]
+        yield once
+        yield json.dumps(once)[1:-1]
+
+
+def _percent_encoded(text: str) -> Iterator[str]:
+    for encoded in (quote(text, safe=""), quote(text), quote_plus(text), _encode_component(text)):
+        yield encoded
+        yield _lower_hex(encoded)
+
+
+def _encode_component(text: str) -> str:
+    """As ECMAScript's encodeURIComponent does."""
+    return quote(text, safe="!'()*")
+
+
+def _lower_hex(encoded: str) -> str:
+    head, *rest = encoded.split("%")
+    return head + "".join(f"%{part[:2].lower()}{part[2:]}" for part in rest)
+
+
+def _base64(data: bytes) -> Iterator[str]:
+    for text in (base64.b64encode(data).decode(), base64.urlsafe_b64encode(data).decode()):
+        yield text
+        yield text.rstrip("=")
+        for width in _WRAPPED_LINES:
+            if len(text) > width:
+                yield from (text[start : start + width] for start in range(0, len(text), width))
+    for encode in (base64.b64encode, base64.urlsafe_b64encode):
+        for offset in range(3):
+            yield _inner_base64(encode(bytes(offset) + data + b"\0\0").decode(), offset, len(data))
+
+
+def _inner_base64(text: str, offset: int, length: int) -> str:
+    """The characters that depend on the value alone when it is coded together with what surrounds it."""
+    return text[-(-8 * offset // 6) : 8 * (offset + length) // 6]
