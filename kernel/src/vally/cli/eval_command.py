@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import click
 
 from vally.cli.context import CliContext
 from vally.cli.options import DURATION, KEY_VALUE, MODELS, TAG, display_options, plugin_options
+from vally.records import ReporterSpec
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 SELECTION = [
     click.option("--eval-spec", "-e", "specs", multiple=True, metavar="PATH", help="Spec file, directory or glob."),
@@ -76,15 +80,15 @@ class EvalCommand(click.Command):
 
 def _reporter_options(context: CliContext) -> list[click.Parameter]:
     records = context.bare_host().records("reporter").values()
-    names = {record.option: record.summary for record in records if getattr(record, "option", None)}
+    names = {item.option: item.summary for item in records if isinstance(item, ReporterSpec) and item.option}
     return [
         click.Option([f"--{name}", f"reporter_{name.replace('-', '_')}"], is_flag=True, help=f"{summary}.")
         for name, summary in sorted(names.items())
     ]
 
 
-def _with(options: list[Any]) -> Any:
-    def decorate(function: Any) -> Any:
+def _with(options: list[Any]) -> Callable[[F], F]:
+    def decorate(function: F) -> F:
         for option in reversed(options):
             function = option(function)
         return function

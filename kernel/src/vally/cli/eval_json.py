@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from vally.run.engine import RunOutcome
-    from vally.run.run_dir import RunDirectory
+    from vally.run.run_output import RunOutput
 
 _COPIED = ("runId", "passed", "partial", "stopReason", "hadExecutionErrors", "durationMs", "totals")
 _STIMULUS_KEYS = (
@@ -24,9 +24,9 @@ _STIMULUS_KEYS = (
 )
 
 
-def run_object(outcome: RunOutcome, exit_code: int, directory: RunDirectory) -> dict[str, Any]:
+def run_object(outcome: RunOutcome, exit_code: int, directory: RunOutput) -> dict[str, Any]:
     """Build the object: the run summary, and per eval the figures of each stimulus."""
-    from vally.model.results import dump_record
+    from vally.model.trajectory import dump_record
 
     summary = dump_record(outcome.summary)
     return {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -109,7 +110,7 @@ class EvalSession:
         from vally.run.engine import Engine, RunSettings
         from vally.run.redaction import Redactor
         from vally.run.reporters import ReporterBoard, active_reporters
-        from vally.run.run_dir import RunDirectory
+        from vally.run.run_output import RunOutput, display_path
 
         backend = self._host.create(self._backend_record)
         try:
@@ -118,8 +119,9 @@ class EvalSession:
             print_error(error)
             await backend.shutdown()
             return None
-        directory = RunDirectory.create(self._output_dir(), display_base=self._project.root, cwd=self._context.cwd)
-        self._directory = directory
+        redactor = Redactor(self._context.environ, parameters=self._secrets())
+        display = display_path(self._project.root, self._context.cwd)
+        output = self._output = RunOutput.create(self._output_dir(), redactor, datetime.now(UTC), display)
         failures: list[tuple[str, Exception]] = []
         board = ReporterBoard(
             active_reporters(self._host, self._reporting.flags, lambda name, why: failures.append((name, why)))
@@ -149,18 +151,18 @@ class EvalSession:
             ready=self._ready,
             judges=self._judges,
             board=board,
-            directory=directory,
-            redactor=Redactor(self._context.environ, extra=self._secrets()),
+            output=output,
+            redactor=redactor,
             settings=settings,
         )
         for feed in board.feeds:
             feed.on_failure = engine.reporter_failed
-        for name, error in failures:
-            engine.reporter_failed(name, error)
+        for name, why in failures:
+            engine.reporter_failed(name, why)
         try:
             return await engine.run()
         finally:
-            directory.close()
+            output.close()
 
     def _run_context(self) -> Any:
         from vally.run.trial import RunContext
@@ -201,14 +203,14 @@ class EvalSession:
         if outcome.stdout_closed:
             return
         lines = [] if self._context.display.quiet else self._artifact_lines(outcome)
-        lines.append(f"Output directory: {self._directory.display}")
+        lines.append(f"Output directory: {self._output.display}")
         click.echo("\n".join(lines), err=self._options["output"] != "text")
         if self._options["output"] == "json":
             from vally.cli.eval_json import run_object
 
-            click.echo(json.dumps(run_object(outcome, code, self._directory), ensure_ascii=False))
+            click.echo(json.dumps(run_object(outcome, code, self._output), ensure_ascii=False))
 
     def _artifact_lines(self, outcome: RunOutcome) -> list[str]:
         width = max(len(label) for label in outcome.artifacts)
-        rows = [f"  {label:<{width}} → {self._directory.display_of(path)}" for label, path in outcome.artifacts.items()]
+        rows = [f"  {label:<{width}} → {self._output.display_of(path)}" for label, path in outcome.artifacts.items()]
         return ["Saved artifacts", *rows]

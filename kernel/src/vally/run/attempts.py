@@ -16,6 +16,8 @@ from vally.run.trial import TrialOptions
 from vally.run.trial_record import failed_outcome, trial_result
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from vally.host import PluginHost
     from vally.model.results import TrialResult
     from vally.records import Backend
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from vally.run.plan import EvalPlan
     from vally.run.preparation import Preparation
     from vally.run.redaction import Redactor
-    from vally.run.run_dir import RunDirectory
+    from vally.run.run_output import RunOutput
     from vally.run.stopping import Stopping
     from vally.run.trial import TrialItem, TrialOutcome
 
@@ -43,7 +45,7 @@ class Attempts:
         backend: Backend,
         ready: Preparation,
         judges: JudgePool,
-        directory: RunDirectory,
+        output: RunOutput,
         redactor: Redactor,
         settings: RunSettings,
         stopping: Stopping,
@@ -53,7 +55,7 @@ class Attempts:
         self._backend = backend
         self._ready = ready
         self._judges = judges
-        self._directory = directory
+        self._output = output
         self._redactor = redactor
         self._settings = settings
         self._stopping = stopping
@@ -89,17 +91,18 @@ class Attempts:
         options = self._options(item, evaluation, judge, stop)
         self._stopping.register(stop)
         try:
-            return await self._backend.run_trial(item, options)
+            outcome: TrialOutcome = await self._backend.run_trial(item, options)
         except Exception as error:
             # The backend as a whole is unusable: this item is an error, and no other item may start.
             self._stopping.stop("error")
-            return failed_outcome(error)
+            outcome = failed_outcome(error)
         finally:
             self._stopping.unregister(stop)
+        return outcome
 
     def _options(self, item: TrialItem, evaluation: EvalPlan, judge: ItemJudge, stop: StopSignal) -> TrialOptions:
         executor = self._ready.executor(evaluation)
-        output_dir = self._directory.trial_path(item.segments)
+        output_dir = self._output.directory.trial_dir(item.segments)
         return TrialOptions(
             host=self._host,
             executor=executor.instance,
@@ -108,14 +111,17 @@ class Attempts:
             judge=judge,
             skip_grade=self._settings.skip_grade,
             output_dir=output_dir,
-            run_dir=self._directory.path,
-            session_log=output_dir / "events.jsonl" if self._settings.keep_session_logs else None,
+            run_dir=self._output.path,
+            session_log=self._session_log(item),
             process_env=self._settings.environ,
             shutdown_timeout_s=self._settings.shutdown_timeout_s,
             redactor=self._redactor,
             on_phase=partial(self._on_phase, item.item_id),
             stop=stop,
         )
+
+    def _session_log(self, item: TrialItem) -> Path | None:
+        return self._output.directory.session_log(item.segments) if self._settings.keep_session_logs else None
 
     async def _clean_up(self, item: TrialItem, outcome: TrialOutcome) -> tuple[str, ...]:
         self._on_phase(item.item_id, "cleanup", None)

@@ -28,7 +28,7 @@ from vally.run.reporting import (
 from vally.run.results_file import ResultsWriteError
 from vally.run.stopping import Stopping
 from vally.run.summary import RunTally, TrialFacts
-from vally.run.trial_record import skipped_result, write_ready
+from vally.run.trial_record import skipped_result
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from vally.run.plan import EvalPlan, Plan
     from vally.run.preparation import Preparation
     from vally.run.redaction import Redactor
-    from vally.run.run_dir import RunDirectory
+    from vally.run.run_output import RunOutput
     from vally.run.trial import TrialItem
 
 
@@ -91,14 +91,13 @@ class Engine:
         ready: Preparation,
         judges: JudgePool,
         board: ReporterBoard,
-        directory: RunDirectory,
+        output: RunOutput,
         redactor: Redactor,
         settings: RunSettings,
     ) -> None:
         self._plan = plan
         self._board = board
-        self._directory = directory
-        self._redactor = redactor
+        self._output = output
         self._settings = settings
         self._backend = backend
         self._ready = ready
@@ -109,7 +108,7 @@ class Engine:
             backend=backend,
             ready=ready,
             judges=judges,
-            directory=directory,
+            output=output,
             redactor=redactor,
             settings=settings,
             stopping=self._stopping,
@@ -117,8 +116,8 @@ class Engine:
         )
         self._tally = RunTally(
             [evaluation.planned for evaluation in plan.evals],
-            [evaluation.spec.scoring for evaluation in plan.evals],
-            skip_grade=settings.skip_grade,
+            pass_rates={item.planned.index: item.spec.scoring.pass_rate for item in plan.evals},
+            graded=not settings.skip_grade,
         )
         self._completed = 0
         self._write_lock = anyio.Lock()
@@ -151,8 +150,8 @@ class Engine:
                 metadata=settings.metadata,
                 suites=settings.suites,
                 version=settings.version,
-                run_dir=self._directory.path,
-                run_dir_display=self._directory.display,
+                run_dir=self._output.path,
+                run_dir_display=self._output.display,
                 started_at=self._started_at,
                 options=settings.reporting,
                 environ=settings.environ,
@@ -185,19 +184,19 @@ class Engine:
 
     async def _record(self, item: TrialItem, result: TrialResult) -> None:
         evaluation = self._plan.evals[item.eval_index]
-        facts = TrialFacts.from_result(result, evaluation.threshold)
-        ready = write_ready(result, self._redactor, self._directory, item)
-        await self._append(ready.line)
+        facts = TrialFacts.from_result(result, evaluation.threshold, eval_index=item.eval_index)
+        shown, line = await anyio.to_thread.run_sync(self._output.trial_record, result, item)
+        await self._append(line)
         self._completed += 1
-        self._tally.add(evaluation.planned.index, facts)
-        if self._settings.fail_fast and facts.bad:
+        self._tally.add(facts)
+        if self._settings.fail_fast and _is_bad(facts):
             self._stopping.stop("fail-fast")
         await self._board.send(
             "on_trial_result",
             TrialDone(
                 item=item,
-                result=ready.result,
-                line=ready.line,
+                result=shown,
+                line=line,
                 passed=facts.passed,
                 completed=self._completed,
                 total=self._plan.total,
@@ -210,7 +209,7 @@ class Engine:
             return
         async with self._write_lock:
             try:
-                await anyio.to_thread.run_sync(self._directory.results.append, line)
+                await anyio.to_thread.run_sync(self._output.append, line)
             except ResultsWriteError as error:
                 self._settings.warn(str(error))
                 self._lines.append(str(error))
@@ -219,7 +218,7 @@ class Engine:
     async def _complete_eval(self, evaluation: EvalPlan) -> None:
         if not self._tally.is_complete(evaluation.planned.index):
             return
-        summary = self._tally.eval_summary(evaluation.planned.index, partial=self._stopping.partial)
+        summary = self._tally.eval_summary(evaluation.planned.index)
         await self._board.send("on_eval_complete", EvalComplete(eval=evaluation.planned, summary=summary))
 
     def _phase(self, item_id: str, phase: str, detail: str | None = None) -> None:
@@ -231,7 +230,7 @@ class Engine:
             for warning in warnings:
                 self._settings.warn(warning)
             summary = self._summary()
-            line = self._directory.summary_line(summary, self._redactor)
+            line = self._output.summary_line(summary)
             await self._append(line)
             status: Literal["completed", "cancelled"] = summary.status
             artifacts = await self._board.finish(
@@ -239,9 +238,9 @@ class Engine:
                     summary=summary,
                     line=line,
                     status=status,
-                    run_dir=self._directory.path,
-                    run_dir_display=self._directory.display,
-                    artifacts={"JSONL": self._directory.results.path, **named},
+                    run_dir=self._output.path,
+                    run_dir_display=self._output.display,
+                    artifacts={"JSONL": self._output.results_path, **named},
                     exit_code=0,
                     lines=tuple(self._lines),
                 ),
@@ -249,7 +248,7 @@ class Engine:
             )
         return RunOutcome(
             summary=summary,
-            artifacts={"JSONL": self._directory.results.path, **artifacts},
+            artifacts={"JSONL": self._output.results_path, **artifacts},
             signal=self._stopping.signal_number,
             stdout_closed=self._stopping.stdout_closed,
             lines=tuple(self._lines),
@@ -261,10 +260,9 @@ class Engine:
             started_at=self._started_at,
             completed_at=timestamp(),
             duration_ms=round((time.monotonic() - self._started) * 1000),
-            jsonl_path=self._directory.results_display,
-            partial=self._stopping.partial,
+            jsonl_path=self._output.display_of(self._output.results_path),
+            status="completed" if self._stopping.signal_number is None else "cancelled",
             stop_reason=self._stopping.stop_reason,
-            cancelled=self._stopping.signal_number is not None,
         )
 
     async def _shutdown(self) -> list[str]:
@@ -293,3 +291,8 @@ class Engine:
         line = f"reporter '{name}' failed and is disabled: {type(error).__name__}: {error}"
         self._lines.append(line)
         self._settings.warn(line)
+
+
+def _is_bad(facts: TrialFacts) -> bool:
+    """Whether a trial ends a run with fail-fast: its verdict is fail or error."""
+    return facts.status == "error" or facts.grader_error or facts.passed is False

@@ -42,10 +42,8 @@ def _invalid(prepared: PreparedEntry, problem: str) -> GraderResult:
 
 def _result_problem(result: GraderResult) -> str | None:
     score = result.score
-    if not isinstance(result.passed, bool):
-        return "'passed' is not a boolean"
-    if isinstance(score, bool) or not isinstance(score, int | float) or math.isnan(score):
-        return f"score {score!r} is not a number"
+    if math.isnan(score):
+        return "score is not a number"
     if not 0 <= score <= 1:
         return f"score {score!r} is outside 0..1"
     if result.passed and result.status == "error":

@@ -68,7 +68,7 @@ def _with_graders(stimulus: Stimulus, entries: tuple[GraderEntry, ...]) -> Stimu
     return replace(stimulus, graders=entries)
 
 
-def _entry(index: int, item: Mapping[str, Any]) -> GraderEntry:
+def _entry(index: int, item: Any) -> GraderEntry:
     known = {"type", "config", "name", "turn", "scope", "required", "weight"}
     if not isinstance(item, Mapping) or not isinstance(item.get("type"), str):
         raise ValueError(f"graders[{index}] must be a mapping with a 'type'")

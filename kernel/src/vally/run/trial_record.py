@@ -11,12 +11,7 @@ from vally.model.results import NO_MODEL, ErrorInfo, JudgeUsage, Phases, TrialRe
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from vally.run.redaction import Redactor
-    from vally.run.run_dir import RunDirectory
     from vally.run.trial import ExportedFiles, Selection, TrialItem, TrialOutcome
-
-MAX_TEXT = 4_096
-"""UTF-8 bytes kept of `error` and of each warning."""
 
 
 @dataclass(slots=True)
@@ -108,37 +103,4 @@ def _identity(item: TrialItem) -> dict[str, Any]:
 
 
 def _one_line(text: str) -> str:
-    line = " ".join(text.split("\n")).strip()
-    data = line.encode("utf-8", errors="replace")
-    return line if len(data) <= MAX_TEXT else data[:MAX_TEXT].decode("utf-8", errors="ignore")
-
-
-@dataclass(frozen=True, slots=True)
-class ReadyResult:
-    """A redacted and cut result, and its line."""
-
-    result: TrialResult
-    line: bytes
-
-
-def write_ready(result: TrialResult, redactor: Redactor, directory: RunDirectory, item: TrialItem) -> ReadyResult:
-    """Redact and cut a result, write its side files, and make its line.
-
-    A side file that cannot be written becomes a warning on the record; the line is what counts.
-    """
-    from vally.model.jsonio import record_line
-    from vally.run.limits import fit_trial
-
-    clean = redactor.trial(result)
-    fitted, truncated = fit_trial(clean)
-    try:
-        if truncated and clean.trajectory is not None:
-            path = directory.write_trajectory(item.segments, clean.trajectory)
-            assert fitted.trajectory is not None
-            fitted.trajectory.trajectory_path = path
-        if result.status != "skipped" or result.trajectory is not None:
-            directory.write_metadata(item.segments, fitted)
-    except OSError as error:
-        warning = f"side file not written: {error.strerror or error}"
-        fitted = fitted.model_copy(update={"warnings": [*(fitted.warnings or ()), warning]})
-    return ReadyResult(fitted, record_line(fitted))
+    return " ".join(line.strip() for line in text.splitlines() if line.strip())

@@ -1,0 +1,116 @@
+"""Everything one run writes: its directory, lock and results file, and how messages name them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vally.model.jsonio import encode_document, encode_line, record_line
+from vally.model.results import TrialResult, add_warnings, load_trial_result
+from vally.model.trajectory import dump_record
+from vally.run.limits import fit_trial_record
+from vally.run.redaction import redact_environment_maps
+from vally.run.results_file import ResultsFile
+from vally.run.run_dir import RunDirectory
+
+if TYPE_CHECKING:
+    from vally.model.results import RunSummary
+    from vally.run.redaction import Redactor
+    from vally.run.trial import TrialItem
+
+_TEXTS_FOR_PEOPLE = ("error", "skipReason")
+
+
+class RunOutput:
+    """The files of a run that is going on; holds the lock of its directory until closed."""
+
+    def __init__(self, directory: RunDirectory, redactor: Redactor, display: Callable[[Path], str]) -> None:
+        self.directory = directory
+        self.display_of = display
+        self._redactor = redactor
+        self._lock = directory.lock()
+        self._lock.acquire()
+        self._results = ResultsFile(directory.results_path)
+
+    @classmethod
+    def create(
+        cls, parent: Path, redactor: Redactor, started_at: datetime, display: Callable[[Path], str]
+    ) -> RunOutput:
+        """Make a new run directory below `parent`; raises `VallyError` when that cannot be done."""
+        return cls(RunDirectory.create(parent, started_at), redactor, display)
+
+    @property
+    def path(self) -> Path:
+        """The run directory."""
+        return self.directory.path
+
+    @property
+    def display(self) -> str:
+        """The run directory as messages name it."""
+        return self.display_of(self.path)
+
+    @property
+    def results_path(self) -> Path:
+        """`results.jsonl`."""
+        return self.directory.results_path
+
+    def append(self, line: bytes) -> None:
+        """Write one line to the disk; raises `ResultsWriteError`."""
+        self._results.append(line)
+
+    def trial_record(self, result: TrialResult, item: TrialItem) -> tuple[TrialResult, bytes]:
+        """Redact and cut a result, write its side files, and return what reporters see with its line.
+
+        A side file that cannot be written becomes a warning on the record; the line is what counts.
+        """
+        record = self._redacted(dump_record(result))
+        fitted = fit_trial_record(record, self.directory.sidecar(item.segments, "trajectory.json"))
+        try:
+            if fitted.full_trajectory is not None:
+                document = encode_document(fitted.full_trajectory)
+                self.directory.write_trial_file(item.segments, "trajectory.json", document)
+            if result.attempts:
+                self.directory.write_metadata(item.segments, result)
+        except OSError as error:
+            warned = add_warnings(fitted.record, [f"side file not written: {error.strerror or error}"])
+            return load_trial_result(warned), record_line(warned)
+        return load_trial_result(fitted.record), fitted.line
+
+    def _redacted(self, record: dict[str, Any]) -> dict[str, Any]:
+        trajectory = record.get("trajectory")
+        if isinstance(trajectory, dict):
+            trajectory["stimulus"] = redact_environment_maps(trajectory.get("stimulus") or {})
+            trajectory, count = self._redactor.count_value(trajectory)
+            if count:
+                trajectory = {**trajectory, "redactions": count}
+        clean = {**self._redactor.value({**record, "trajectory": None}), "trajectory": trajectory}
+        for key in _TEXTS_FOR_PEOPLE:
+            if isinstance(clean.get(key), str):
+                clean[key] = self._redactor.console(clean[key])
+        info = clean.get("errorInfo")
+        if isinstance(info, dict) and isinstance(info.get("message"), str):
+            info["message"] = self._redactor.console(info["message"])
+        return clean
+
+    def summary_line(self, summary: RunSummary) -> bytes:
+        """The last line of the file."""
+        return encode_line(self._redactor.value(dump_record(summary)))
+
+    def close(self) -> None:
+        """Close the file and release the lock."""
+        self._results.close()
+        self._lock.release()
+
+
+def display_path(project_root: Path, cwd: Path) -> Callable[[Path], str]:
+    """How messages name a path: relative to the project when below it, else to `cwd`, else absolute; POSIX."""
+
+    def shown(path: Path) -> str:
+        for base in (project_root, cwd):
+            if path.is_relative_to(base):
+                return path.relative_to(base).as_posix()
+        return path.as_posix()
+
+    return shown
