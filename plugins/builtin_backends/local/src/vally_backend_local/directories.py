@@ -1,0 +1,94 @@
+"""The directories of one trial: its workspace and, beside it, what the agent must not find inside."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+
+from vally import WorkspaceChoice
+from vally_backend_local.copying import remove_tree
+from vally_backend_local.failures import SetupError, from_os_error
+from vally_backend_local.kept_workspaces import KeptWorkspaces
+
+
+@dataclass(frozen=True)
+class TrialDirectories:
+    """Real paths. The private directory `trial` has mode 0700; what lies in it is made when it is first needed.
+
+    `removable` are the directories that go with the trial, `owned` those in which only its processes work.
+    """
+
+    workspace: Path
+    trial: Path
+    removable: tuple[Path, ...]
+    owned: tuple[Path, ...]
+
+    @property
+    def home(self) -> Path:
+        return self.trial / "home"
+
+    @property
+    def tmp(self) -> Path:
+        return self.trial / "tmp"
+
+    @property
+    def assets(self) -> Path:
+        return self.trial / "assets"
+
+    @property
+    def git(self) -> Path:
+        return self.trial / "git"
+
+    @property
+    def run(self) -> Path:
+        return self.trial / "run"
+
+    def make_private(self) -> None:
+        """Make the directories that processes of the trial may expect."""
+        for path in (self.home, self.tmp, self.run):
+            path.mkdir(mode=0o700, exist_ok=True)
+
+
+def make_directories(choice: WorkspaceChoice, temporary: Path, kept: KeptWorkspaces, *, keep: bool) -> TrialDirectories:
+    """Make the directories of a trial; their names tell nothing about it. Raises SetupError.
+
+    `temporary` is the real path of the system's temporary directory; `keep` leaves the workspace there afterwards.
+    """
+    token = secrets.token_hex(6)
+    try:
+        workspace = _workspace(choice, temporary / f"vally-eval-{token}", kept)
+        trial = temporary / f"vally-trial-{token}"
+        trial.mkdir(mode=0o700)
+    except OSError as error:
+        raise from_os_error(error, "make the directories of the trial") from error
+    mine = not choice.in_place
+    goes = mine and choice.path is None and not (keep or choice.keep)
+    return TrialDirectories(
+        workspace=workspace,
+        trial=trial,
+        removable=(workspace, trial) if goes else (trial,),
+        owned=(workspace, trial) if mine else (trial,),
+    )
+
+
+def _workspace(choice: WorkspaceChoice, temporary: Path, kept: KeptWorkspaces) -> Path:
+    if choice.path is None:
+        temporary.mkdir(mode=0o700)
+        return temporary
+    if not choice.in_place:
+        kept.claim(choice.path, choice.root or choice.path.parent)
+    elif not choice.path.is_dir():
+        raise SetupError(f"workspace '{choice.path}' is not a directory", code="workspace-not-found")
+    return choice.path.resolve()
+
+
+def remove_directories(paths: tuple[Path, ...]) -> list[str]:
+    """Remove directories and say which stayed, and why."""
+    left = []
+    for path in paths:
+        try:
+            remove_tree(path)
+        except OSError as error:
+            left.append(f"'{path}' could not be removed: {error.strerror or error}")
+    return left
