@@ -11,7 +11,21 @@ from typing import IO, Any
 
 from vally.errors import VallyError
 from vally.model.jsonio import parse_json
-from vally.run.atomic import sync_directory
+from vally.run.atomic import atomic_write, sync_directory
+
+__all__ = [
+    "RESULTS_NAME",
+    "IndexEntry",
+    "ReadProblem",
+    "RecordLine",
+    "ResultsFile",
+    "ResultsIndex",
+    "ResultsWriteError",
+    "atomic_write",
+    "index_results",
+    "read_documents",
+    "read_lines",
+]
 
 RESULTS_NAME = "results.jsonl"
 

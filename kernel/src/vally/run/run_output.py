@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from vally.model.jsonio import encode_document, encode_line, record_line
 from vally.model.results import TrialResult, add_warnings, load_trial_result
-from vally.model.trajectory import dump_record
 from vally.run.limits import fit_trial_record
-from vally.run.redaction import redact_environment_maps
+from vally.run.recording import redacted_record, redacted_trial
 from vally.run.results_file import ResultsFile
 from vally.run.run_dir import RunDirectory
 
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
     from vally.model.results import RunSummary
     from vally.run.redaction import Redactor
     from vally.run.trial import TrialItem
-
-_TEXTS_FOR_PEOPLE = ("error", "skipReason")
 
 
 class RunOutput:
@@ -65,7 +62,7 @@ class RunOutput:
 
         A side file that cannot be written becomes a warning on the record; the line is what counts.
         """
-        record = self._redacted(dump_record(result))
+        record = redacted_trial(result, self._redactor)
         fitted = fit_trial_record(record, self.directory.sidecar(item.segments, "trajectory.json"))
         try:
             if fitted.full_trajectory is not None:
@@ -78,25 +75,9 @@ class RunOutput:
             return load_trial_result(warned), record_line(warned)
         return load_trial_result(fitted.record), fitted.line
 
-    def _redacted(self, record: dict[str, Any]) -> dict[str, Any]:
-        trajectory = record.get("trajectory")
-        if isinstance(trajectory, dict):
-            trajectory["stimulus"] = redact_environment_maps(trajectory.get("stimulus") or {})
-            trajectory, count = self._redactor.count_value(trajectory)
-            if count:
-                trajectory = {**trajectory, "redactions": count}
-        clean = {**self._redactor.value({**record, "trajectory": None}), "trajectory": trajectory}
-        for key in _TEXTS_FOR_PEOPLE:
-            if isinstance(clean.get(key), str):
-                clean[key] = self._redactor.console(clean[key])
-        info = clean.get("errorInfo")
-        if isinstance(info, dict) and isinstance(info.get("message"), str):
-            info["message"] = self._redactor.console(info["message"])
-        return clean
-
     def summary_line(self, summary: RunSummary) -> bytes:
         """The last line of the file."""
-        return encode_line(self._redactor.value(dump_record(summary)))
+        return encode_line(redacted_record(summary, self._redactor))
 
     def close(self) -> None:
         """Close the file and release the lock."""

@@ -1,0 +1,192 @@
+"""The summary of a run, gathered trial by trial without keeping trajectories."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Literal
+
+from vally.model.jsonio import parse_timestamp, timestamp
+from vally.model.metrics import saturated
+from vally.model.results import EvalSummary, RunSummary, Totals
+from vally.run.verdicts import EvalRules, StimulusTally, TrialFacts, judge_eval
+
+if TYPE_CHECKING:
+    from vally.run.reporting import PlannedEval
+
+__all__ = ["RunTally", "TrialFacts"]
+
+_NANO_AIU = 1_000_000_000
+
+
+class RunTally:
+    """Facts about the finished trials of planned evals; from them summaries and budget sums at any time.
+
+    Trials may come in any order; of two with one place in the plan the later counts. `pass_rates` maps the index of
+    an eval to its `scoring.pass_rate`; `graded` is false with `--skip-grade`.
+    """
+
+    def __init__(
+        self,
+        evals: Sequence[PlannedEval],
+        *,
+        pass_rates: Mapping[int, float | None] | None = None,
+        graded: bool = True,
+    ) -> None:
+        rates = pass_rates or {}
+        self._rules = {
+            planned.index: EvalRules(
+                threshold=planned.threshold, pass_rate=rates.get(planned.index), graded=graded
+            )
+            for planned in evals
+        }
+        self._evals = {planned.index: planned for planned in evals if _planned_trials(planned)}
+        self._facts: dict[int, dict[str, dict[int, TrialFacts]]] = {index: {} for index in self._evals}
+        self._tokens = 0
+        self._costs: defaultdict[str, float] = defaultdict(float)
+
+    def add(self, facts: TrialFacts) -> None:
+        """Count a finished trial. Raises `KeyError` for an eval that is not planned."""
+        trials = self._facts[facts.eval_index].setdefault(facts.stimulus, {})
+        self._count(trials.get(facts.trial_index), -1)
+        trials[facts.trial_index] = facts
+        self._count(facts, 1)
+
+    def _count(self, facts: TrialFacts | None, sign: int) -> None:
+        if facts is not None:
+            self._tokens += sign * facts.tokens
+            for unit, amount in facts.costs:
+                self._costs[unit] += sign * amount
+
+    def is_complete(self, index: int) -> bool:
+        """Whether all planned trials of an eval are counted."""
+        return sum(map(len, self._facts[index].values())) >= _planned_trials(self._evals[index])
+
+    def stimulus_trials(self, index: int, stimulus: str) -> list[TrialFacts]:
+        """The trials of one stimulus so far, by trial index."""
+        trials = self._facts[index].get(stimulus, {})
+        return [trials[number] for number in sorted(trials)]
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of agents and judges so far."""
+        return self._tokens
+
+    def cost(self, unit: str) -> float:
+        """Costs of agents and judges so far in a unit; `aiu` also counts `nano-aiu` (10^9 make one)."""
+        nano = self._costs.get("nano-aiu", 0.0) / _NANO_AIU if unit == "aiu" else 0.0
+        return self._costs.get(unit, 0.0) + nano
+
+    def eval_summary(self, index: int) -> EvalSummary:
+        """The summary of one eval as it stands; what is planned but not counted makes it partial."""
+        planned = self._evals[index]
+        rules = self._rules[index]
+        verdict = judge_eval(self._stimuli(planned), rules)
+        trials = self._ordered(planned)
+        errors = [trial.error for trial in trials if trial.error is not None]
+        return EvalSummary(
+            name=planned.name,
+            eval_file_path=planned.eval_file_path,
+            variant=planned.variant,
+            model=planned.model,
+            passed=verdict.passed,
+            scoring_applied=planned.threshold is not None,
+            overall_score=verdict.overall_score,
+            threshold=planned.threshold,
+            stimuli_run=verdict.stimuli_run,
+            stimuli_total=verdict.stimuli_total,
+            duration_ms=_span(trials),
+            error=errors[0] if errors else None,
+            partial=True if verdict.partial else None,
+            required_pass_rate=rules.pass_rate,
+            reason=verdict.reason,
+            stats=verdict.stats,
+        )
+
+    def run_summary(
+        self,
+        *,
+        run_id: str,
+        started_at: str,
+        completed_at: str | None = None,
+        duration_ms: int = 0,
+        jsonl_path: str | None = None,
+        status: Literal["completed", "cancelled"] = "completed",
+        stop_reason: str | None = None,
+    ) -> RunSummary:
+        """The summary of the whole run; a stop reason or a trial that was not run makes it partial too."""
+        evals = [self.eval_summary(index) for index in self._evals]
+        partial = stop_reason is not None or any(summary.partial for summary in evals)
+        return RunSummary(
+            run_id=run_id,
+            status=status,
+            passed=not partial and all(summary.passed for summary in evals),
+            had_execution_errors=any(trial.status == "error" or trial.nested_error for trial in self._all()),
+            partial=partial,
+            stop_reason=stop_reason,
+            started_at=started_at,
+            completed_at=completed_at or timestamp(),
+            duration_ms=duration_ms,
+            totals=self.totals(),
+            jsonl_path=jsonl_path,
+            evals=evals,
+        )
+
+    def totals(self) -> Totals:
+        """Counts over all trials; grader errors at the top level count as errors."""
+        trials = self._all()
+        return Totals(
+            trials=len(trials),
+            passed=sum(trial.passed is True for trial in trials),
+            failed=sum(trial.passed is False for trial in trials),
+            errors=sum(trial.status == "error" or trial.grader_error for trial in trials),
+            skipped=sum(trial.status == "skipped" for trial in trials),
+            flaky_stimuli=sum(
+                0 < stimulus.c < stimulus.n for planned in self._evals.values() for stimulus in self._stimuli(planned)
+            ),
+            total_tokens=saturated(self._tokens),
+            cost=[{"unit": unit, "amount": math.fsum(amounts)} for unit, amounts in self._cost_amounts()],
+        )
+
+    def _stimuli(self, planned: PlannedEval) -> list[StimulusTally]:
+        return [
+            StimulusTally(
+                stimulus.name,
+                stimulus.grader_count,
+                stimulus.trials,
+                self.stimulus_trials(planned.index, stimulus.name),
+            )
+            for stimulus in planned.stimuli
+            if stimulus.trials
+        ]
+
+    def _ordered(self, planned: PlannedEval) -> list[TrialFacts]:
+        """Trials of an eval in plan order, whatever the order in which they ended."""
+        return [
+            trial for stimulus in planned.stimuli for trial in self.stimulus_trials(planned.index, stimulus.name)
+        ]
+
+    def _all(self) -> list[TrialFacts]:
+        return [facts for planned in self._evals.values() for facts in self._ordered(planned)]
+
+    def _cost_amounts(self) -> list[tuple[str, list[float]]]:
+        """Amounts by unit, units in the order of their first use in the plan."""
+        amounts: dict[str, list[float]] = {}
+        for facts in self._all():
+            for unit, amount in facts.costs:
+                amounts.setdefault(unit, []).append(amount)
+        return list(amounts.items())
+
+
+def _planned_trials(planned: PlannedEval) -> int:
+    return sum(stimulus.trials for stimulus in planned.stimuli)
+
+
+def _span(trials: Sequence[TrialFacts]) -> int:
+    """Milliseconds from the first start to the last end; without starts the sum of the durations."""
+    starts = [(parse_timestamp(trial.started_at), trial.duration_ms) for trial in trials]
+    known = [(start.timestamp() * 1000, duration) for start, duration in starts if start is not None]
+    if not known:
+        return sum(trial.duration_ms for trial in trials)
+    return max(0, round(max(start + duration for start, duration in known) - min(start for start, _ in known)))
