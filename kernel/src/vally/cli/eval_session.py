@@ -184,7 +184,7 @@ class EvalSession:
     def _output_dir(self) -> Path:
         named = self._options["output_dir"]
         if named:
-            return self._context.cwd / named
+            return self._context.cwd / str(named)
         if self._project.results:
             return self._project.root / self._project.results
         return self._context.cwd / DEFAULT_OUTPUT_DIR

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -125,13 +125,15 @@ class Attempts:
 
     async def _clean_up(self, item: TrialItem, outcome: TrialOutcome) -> tuple[str, ...]:
         self._on_phase(item.item_id, "cleanup", None)
+        warnings: Sequence[str] = ()
         try:
             with anyio.CancelScope(shield=True), anyio.fail_after(self._settings.shutdown_timeout_s):
-                return tuple(await outcome.cleanup())
+                warnings = await outcome.cleanup()
         except TimeoutError:
             return (f"clean-up did not end within {self._settings.shutdown_timeout_s:g}s",)
         except Exception as error:
             return (f"clean-up failed: {type(error).__name__}: {error}",)
+        return tuple(warnings)
 
     def _may_retry(self, outcome: TrialOutcome, attempt: int, retries: int) -> bool:
         error = outcome.error
