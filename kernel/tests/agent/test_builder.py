@@ -100,11 +100,10 @@ def test_agent_turns_are_numbered_per_agent(builder: TrajectoryBuilder) -> None:
     assert [event.data.get("turnId") for event in builder.events][1:] == ["0", "0", "0", "0", "1", "1"]
 
 
-def test_a_completed_trial_closes_what_is_open_and_others_do_not(builder: TrajectoryBuilder) -> None:
+def test_an_agent_turn_that_is_open_stays_open(builder: TrajectoryBuilder) -> None:
     builder.user_message("hi")
     builder.turn_start()
     assert [event.type for event in builder.finish("agent_timeout").events] == ["user_message", "turn_start"]
-    assert [event.type for event in builder.finish("completed").events][-1] == "turn_end"
 
 
 def test_calls_are_joined_with_their_results(builder: TrajectoryBuilder) -> None:
@@ -196,6 +195,23 @@ def test_recorded_events_follow_the_same_rules(two_turns: Stimulus, make_options
     assert [event.data["toolName"] for event in builder.events[1:]] == ["bash"] * 4
     assert builder.events[2].timestamp == "2026-01-01T00:00:00Z"
     assert {event.turn for event in builder.events} == {0}
+
+
+def test_replayed_events_keep_their_ids(two_turns: Stimulus, make_options: MakeOptions) -> None:
+    builder = TrajectoryBuilder(two_turns, make_options(), executor="mine")
+    events = [
+        Event(type=type_, data=data)
+        for prompt in two_turns.turns
+        for type_, data in (
+            ("user_message", {"content": prompt}),
+            ("tool_result", {"toolCallId": "c", "success": True}),
+        )
+    ]
+    for event in events:
+        builder.replay(event)
+    recorded = builder.finish("completed").events
+    assert [event.data for event in recorded] == [event.data for event in events]
+    assert [event.turn for event in recorded] == [0, 0, 1, 1]
 
 
 def test_events_are_shown_as_they_come(stimulus: Stimulus, make_options: MakeOptions) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from vally.processes.guardian import Guardian
     from vally.run.inputs import Completed
+    from vally.run.inputs import Process as RunningProcess
 
 TRIAL_VARIABLE = "VALLY_TRIAL"
 MAX_BYTES = 10 * 2**20
@@ -106,7 +107,7 @@ class LocalProcessRunner:
 
     async def start(
         self, argv: Sequence[str], *, cwd: Path | None = None, env: Mapping[str, str] | None = None
-    ) -> Process:
+    ) -> RunningProcess:
         """Start a process with three pipes; `env` replaces the default environment.
 
         The caller reads both outputs. Raises `ProcessStartError`.

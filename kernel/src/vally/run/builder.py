@@ -229,15 +229,16 @@ class TrajectoryBuilder:
 
     def record(self, event: Event) -> Event:
         """Take over an event that was made elsewhere, such as by a parser; the same rules hold."""
-        if self._first_prompt is None and event.type == "user_message":
-            self._first_prompt = time.monotonic()
+        self._note_prompt(event)
         return self._log.record(event.model_copy(deep=True))
+
+    def replay(self, event: Event) -> Event:
+        """Take over an event of a recorded session as it is, its ids unchanged and nothing added to it."""
+        self._note_prompt(event)
+        return self._log.replay(event.model_copy(deep=True))
 
     def finish(self, end_reason: str) -> Trajectory:
         """Return the trajectory of what was recorded; `end_reason` is one of the records chapter, e.g. `completed`."""
-        if end_reason == "completed":
-            for agent_id in list(self._log.open_turns):
-                self.turn_end(agent_id=agent_id)
         self._log.number_turns()
         return Trajectory(
             id=self._options.trial_id,
@@ -256,6 +257,10 @@ class TrajectoryBuilder:
 
     def _add(self, type_: str, envelope: Envelope, data: Mapping[str, object]) -> Event:
         return self.record(Event(type=type_, data=_present(data), **envelope))
+
+    def _note_prompt(self, event: Event) -> None:
+        if self._first_prompt is None and event.type == "user_message":
+            self._first_prompt = time.monotonic()
 
     def _wall_time_ms(self) -> int:
         return 0 if self._first_prompt is None else round((time.monotonic() - self._first_prompt) * 1000)

@@ -49,6 +49,12 @@ class EventLog:
                 return self._record_result(event)
         return self._append(event)
 
+    def replay(self, event: Event) -> Event:
+        """Append an event of a recorded session, which keeps its ids; only its conversation turn is counted."""
+        if event.type == "user_message" and event.agent_id is None:
+            self.turn += 1
+        return self._append(event)
+
     def number_turns(self) -> None:
         """Set `turn` on every event once there was more than one prompt."""
         if self._several or self.turn > 0:
