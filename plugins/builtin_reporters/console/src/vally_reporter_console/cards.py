@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vally import two_decimals
-
 from vally_reporter_console.style import Style, cut, duration, one_line
 
 if TYPE_CHECKING:
     from vally import GraderResult, Metrics
-
     from vally_reporter_console.stimulus_state import ShownTrial, StimulusState
 
 _WORDS = {"PASS": "✔", "FAIL": "✘", "ERROR": "⚠", "SKIPPED": "○", "DONE": "○"}

@@ -86,7 +86,7 @@ class ConsoleReporter:
             self._states[key] = StimulusState(
                 name=item.stimulus.name,
                 eval_name=item.eval_name,
-                model=event.result.model,
+                model=event.result.model or "",
                 planned=item.total_trials,
                 threshold=item.scoring.threshold,
                 pass_rate=item.scoring.pass_rate,
