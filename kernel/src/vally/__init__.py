@@ -49,18 +49,12 @@ if TYPE_CHECKING:
     from vally.model.evalspec import StagedFile as StagedFile
     from vally.model.evalspec import Stimulus as Stimulus
     from vally.model.evalspec import Suite as Suite
-    from vally.model.fields import DurationText as DurationText
-    from vally.model.fields import EnvironmentMap as EnvironmentMap
-    from vally.model.fields import NegatedFlag as NegatedFlag
-    from vally.model.fields import NonEmpty as NonEmpty
-    from vally.model.fields import OneOrMore as OneOrMore
-    from vally.model.fields import WorkspaceDirectory as WorkspaceDirectory
-    from vally.model.fields import WorkspaceGlob as WorkspaceGlob
     from vally.model.jsonio import canonical_json as canonical_json
     from vally.model.jsonio import content_hash as content_hash
     from vally.model.jsonio import parse_timestamp as parse_timestamp
     from vally.model.jsonio import record_line as record_line
     from vally.model.jsonio import timestamp as timestamp
+    from vally.model.merging import merge_environments as merge_environments
     from vally.model.metrics import compute_metrics as compute_metrics
     from vally.model.results import MAIN_VARIANT as MAIN_VARIANT
     from vally.model.results import NO_MODEL as NO_MODEL
@@ -110,6 +104,7 @@ if TYPE_CHECKING:
     from vally.records import Reporter as Reporter
     from vally.records import ReporterSpec as ReporterSpec
     from vally.run.agent import run_agent as run_agent
+    from vally.run.builder import TrajectoryBuilder as TrajectoryBuilder
     from vally.run.environment import agent_environment as agent_environment
     from vally.run.grading import GradingRequest as GradingRequest
     from vally.run.grading import agrade_trajectory as agrade_trajectory
@@ -134,8 +129,8 @@ if TYPE_CHECKING:
     from vally.run.read_root import Matches as Matches
     from vally.run.read_root import ReadRoot as ReadRoot
     from vally.run.read_root import UnreadableFile as UnreadableFile
-    from vally.run.read_root import accessible_workspace as accessible_workspace
     from vally.run.read_root import resolve_read_root as resolve_read_root
+    from vally.run.redaction import Redactor as Redactor
     from vally.run.reporting import Diagnostics as Diagnostics
     from vally.run.reporting import EvalComplete as EvalComplete
     from vally.run.reporting import PlannedEval as PlannedEval
@@ -146,6 +141,7 @@ if TYPE_CHECKING:
     from vally.run.reporting import TrialDone as TrialDone
     from vally.run.reporting import TrialPhase as TrialPhase
     from vally.run.reporting import TrialStart as TrialStart
+    from vally.run.results_file import atomic_write as atomic_write
     from vally.run.scoring import aggregate_grade as aggregate_grade
     from vally.run.scoring import compute_multi_trial_metrics as compute_multi_trial_metrics
     from vally.run.scoring import compute_skill_score as compute_skill_score
@@ -173,11 +169,9 @@ if TYPE_CHECKING:
     from vally.run.trial import TrialOptions as TrialOptions
     from vally.run.trial import TrialOutcome as TrialOutcome
     from vally.run.trial import WorkspaceChoice as WorkspaceChoice
-    from vally.spec.codes import DIAGNOSTIC_CODES as DIAGNOSTIC_CODES
     from vally.text.display import clip_middle as clip_middle
     from vally.text.display import cut_evidence as cut_evidence
     from vally.text.display import describe_grader_value as describe_grader_value
-    from vally.text.display import join_capped as join_capped
     from vally.text.display import one_line_evidence as one_line_evidence
     from vally.text.display import sanitise as sanitise
     from vally.text.display import strip_controls as strip_controls
@@ -216,9 +210,6 @@ _NAMES = {
         "Artifacts Attachment Constraints Defaults Diagnostic Environment EvalSpec ExecutorChoice GitSource "
         "GraderEntry McpServer Position Project ProviderConfig Related Scoring StagedFile Stimulus Suite"
     ),
-    "vally.model.fields": (
-        "DurationText EnvironmentMap NegatedFlag NonEmpty OneOrMore WorkspaceDirectory WorkspaceGlob"
-    ),
     "vally.model.jsonio": (
         "canonical_json content_hash dump_record load_trajectory load_trial_result parse_timestamp "
         "record_line timestamp"
@@ -246,7 +237,7 @@ _NAMES = {
         "SimulatedUser Skill StopSignal TurnComplete"
     ),
     "vally.run.judging": "CallTokens JudgeReply JudgeRequest ToolSchema",
-    "vally.run.read_root": "Matches ReadRoot UnreadableFile accessible_workspace resolve_read_root",
+    "vally.run.read_root": "Matches ReadRoot UnreadableFile resolve_read_root",
     "vally.run.redaction": "Redactor",
     "vally.run.reporting": (
         "Diagnostics EvalComplete PlannedEval PlannedStimulus RunComplete RunOptions RunStart TrialDone "
@@ -267,10 +258,7 @@ _NAMES = {
         "find_project load_eval_spec load_project parse_skill read_eval_spec read_project resolve_environment "
         "resolve_stimulus stimulus_prompts validate_eval_spec"
     ),
-    "vally.spec.codes": "DIAGNOSTIC_CODES",
-    "vally.text.display": (
-        "clip_middle cut_evidence describe_grader_value join_capped one_line_evidence sanitise strip_controls"
-    ),
+    "vally.text.display": ("clip_middle cut_evidence describe_grader_value one_line_evidence sanitise strip_controls"),
     "vally.text.durations": "InvalidDuration format_duration parse_duration",
     "vally.text.globs": "InvalidGlob compile_glob expand_glob",
     "vally.text.literal": "contains_literal",

@@ -59,6 +59,8 @@ class _Loader(NamedExtensionManager[Any]):
         return super()._load_one_plugin(ep, *args)
 
     def _remember(self, _: Any, ep: Any, error: BaseException) -> None:
+        if isinstance(error, MemoryError):
+            raise error
         self.errors[ep.name] = error.__cause__ or error
 
     def results(self) -> list[Loaded]:

@@ -53,8 +53,8 @@ class HookCaller:
 
 
 def _implemented(manager: pluggy.PluginManager, plugin: object) -> dict[str, Mapping[str, Any]]:
-    # A record or a register function is no namespace of hooks.
-    if isinstance(plugin, Record | list | tuple) or inspect.isroutine(plugin):
+    # A record or a register function is no namespace of hooks; a class is called before its methods are looked at.
+    if isinstance(plugin, Record | list | tuple | type) or inspect.isroutine(plugin):
         return {}
     options = {name: manager.parse_hookimpl_opts(plugin, name) for name in dir(plugin)}
     return {str(found.get("specname") or name): found for name, found in options.items() if found is not None}
