@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from vally import resolve_grade_pass, two_decimals
-from vally_reporter_junit.elements import Case, Outcome, number, properties, seconds, xml_text
+from vally_reporter_junit.elements import Case, Outcome, add, number, properties, seconds, xml_text
 
 if TYPE_CHECKING:
     from vally import GraderResult, TrialResult
@@ -25,12 +25,12 @@ def trial_case(
         case.line = line
     scores = grader_scores(result)
     if scores:
-        case.append(properties({name: number(score) for name, score in scores.items()}))
+        add(case, properties({name: number(score) for name, score in scores.items()}))
     outcome = _outcome(result, threshold, skip_grade)
     if outcome is None:
         return case, "pass"
     kind, element = outcome
-    case.append(element)
+    add(case, element)
     return case, kind
 
 

@@ -27,7 +27,7 @@ def number(value: float) -> str:
     return es_number(round(value, 4))
 
 
-class Case(TestCase):  # type: ignore[misc]  # the library is not typed
+class Case(TestCase):
     """A trial."""
 
     file = Attr()
@@ -35,19 +35,19 @@ class Case(TestCase):  # type: ignore[misc]  # the library is not typed
     time = Attr()
 
 
-class Suite(TestSuite):  # type: ignore[misc]  # the library is not typed
+class Suite(TestSuite):
     """An eval x model."""
 
     time = Attr()
 
 
-class Report(JUnitXml):  # type: ignore[misc]  # the library is not typed
+class Report(JUnitXml):
     """A run."""
 
     time = Attr()
 
 
-class Outcome(Element):  # type: ignore[misc]  # the library is not typed
+class Outcome(Element):
     """`failure`, `error` or `skipped` with its attributes and text."""
 
     def __init__(self, tag: str, message: str, *, type_: str | None = None, text: str | None = None) -> None:
@@ -59,9 +59,20 @@ class Outcome(Element):  # type: ignore[misc]  # the library is not typed
             self._elem.text = xml_text(text)
 
 
+def add(parent: Element, child: Element) -> None:
+    """Append a child."""
+    parent.append(child)  # type: ignore[no-untyped-call]  # the library is typed in part
+
+
+def document(report: Report) -> bytes:
+    """The whole file."""
+    text: bytes = report.tostring()  # type: ignore[no-untyped-call]  # the library is typed in part
+    return text
+
+
 def properties(values: dict[str, str]) -> Properties:
     """A `properties` element."""
-    element = Properties()
+    element = Properties()  # type: ignore[no-untyped-call]  # the library is typed in part
     for name, value in values.items():
         element.add_property(Property(xml_text(name), xml_text(value)))
     return element

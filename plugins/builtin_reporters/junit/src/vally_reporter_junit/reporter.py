@@ -37,7 +37,7 @@ class JunitReporter:
 
 
 def _document(start: RunStart, event: RunComplete) -> bytes:
-    from vally_reporter_junit.elements import Report, seconds
+    from vally_reporter_junit.elements import Report, document, seconds
 
     report = Report("vally")
     suites = {_planned_key(item): _SuiteBuilder(start, item) for item in start.evals}
@@ -53,8 +53,7 @@ def _document(start: RunStart, event: RunComplete) -> bytes:
     report.tests, report.failures = counts["tests"], counts["failure"]
     report.errors, report.skipped = counts["error"], counts["skipped"]
     report.time = seconds(counts["ms"])
-    document: bytes = report.tostring()
-    return document
+    return document(report)
 
 
 def _planned_key(item: PlannedEval) -> Key:
@@ -100,7 +99,7 @@ class _SuiteBuilder:
 
     def finish(self, summary: EvalSummary | None) -> Suite:
         """The suite with its figures, properties and cases in plan order."""
-        from vally_reporter_junit.elements import Suite, properties, seconds, xml_text
+        from vally_reporter_junit.elements import Suite, add, properties, seconds, xml_text
 
         suite = Suite(xml_text(self._name))
         counts = self.counts
@@ -108,9 +107,9 @@ class _SuiteBuilder:
         suite.errors, suite.skipped = counts["error"], counts["skipped"]
         suite.time = seconds(counts["ms"])
         suite.timestamp = self._start.started_at
-        suite.append(properties(self._properties(summary)))
+        add(suite, properties(self._properties(summary)))
         for _, _, case in sorted(self._cases, key=lambda entry: entry[:2]):
-            suite.append(case)
+            add(suite, case)
         return suite
 
     def _properties(self, summary: EvalSummary | None) -> dict[str, str]:

@@ -72,4 +72,5 @@ class MarkdownReporter:
 def _result(raw: bytes) -> TrialResult:
     import json
 
-    return load_trial_result(json.loads(raw))
+    result: TrialResult = load_trial_result(json.loads(raw))
+    return result
