@@ -2,48 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vally import Artifacts, InvalidGlob, PluginHost, Redactor, Stimulus, Trajectory, TurnDiff, atomic_write
+import anyio
+import anyio.to_thread
+
+from vally import Artifacts, InvalidGlob, Redactor, Trajectory, TrialOptions, TurnDiff, atomic_write
+from vally_backend_local.agent_part import AgentPart
 from vally_backend_local.artifacts import copy_artifacts
+from vally_backend_local.needs import Needs
 from vally_backend_local.patches import DiffResult
+from vally_backend_local.preparing import Place
 from vally_backend_local.selection import PathFilter
 from vally_backend_local.snapshots import Snapshotter
 
 INLINE_BYTES = 262_144
 PATCH_NAME = "workspace.patch"
-
-
-@dataclass(frozen=True)
-class Needs:
-    """Which diffs the graders of a stimulus read."""
-
-    diff: bool
-    turn_diffs: bool
-
-
-def diff_needs(host: PluginHost, stimulus: Stimulus) -> Needs:
-    """Ask the configs of all grader entries what they read."""
-    diff = turn_diffs = False
-    for entry in stimulus.graders:
-        evidence = _evidence(host, entry.type, entry.config)
-        diff = diff or not evidence.isdisjoint({"diff", "turn-diff"})
-        turn_diffs = turn_diffs or ("turn-diff" in evidence and entry.turn is not None)
-    return Needs(diff, turn_diffs and len(stimulus.turns) > 1)
-
-
-def _evidence(host: PluginHost, keyword: str, config: Mapping[str, object]) -> frozenset[str]:
-    record = host.get("grader", keyword)
-    if record is None:
-        return frozenset()
-    try:
-        evidence = getattr(host.parse_config(record, config, lenient=True), "evidence", None)
-    except Exception:
-        # Grading will say what is wrong with it.
-        return frozenset()
-    return frozenset(evidence()) if callable(evidence) else frozenset()
 
 
 def capture_diff(snapshotter: Snapshotter, trajectory: Trajectory, patch: Path, needs: Needs) -> None:
@@ -102,6 +78,91 @@ class Sidecars:
         path = self.output_dir / name
         atomic_write(path, data)
         return path.relative_to(self.run_dir).as_posix()
+
+
+class TrialCapture:
+    """Completes the trajectory of a trial; its own copy, because executors may hand out one object twice."""
+
+    def __init__(
+        self,
+        place: Place,
+        options: TrialOptions,
+        agent: AgentPart,
+        found: Trajectory,
+        limiter: anyio.CapacityLimiter,
+    ) -> None:
+        self._place = place
+        self._options = options
+        self._agent = agent
+        self._limiter = limiter
+        self._patch = place.directories.trial / PATCH_NAME
+        self._artifacts = place.item.stimulus.artifacts
+        self._warnings = list(agent.warnings)
+        self.trajectory = _completed(found, place, agent.skill_names)
+        self.trajectory.diff_error = agent.diff_error
+
+    async def run(self) -> list[str]:
+        """Capture diffs, patch and artifacts; returns warnings and never raises."""
+        if self._agent.snapshotter is not None or self._artifacts.include:
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(self._capture, limiter=self._limiter)
+        return self._warnings
+
+    async def move_large_diffs(self) -> list[str]:
+        """Put diffs that are too large for a record beside it, after the graders saw them; returns warnings."""
+        sidecars, trajectory = self._sidecars(), self.trajectory
+        if sidecars is None or (not trajectory.diff and not trajectory.turn_diffs):
+            return []
+        try:
+            await anyio.to_thread.run_sync(sidecars.move_large_diffs, trajectory, limiter=self._limiter)
+        except OSError as error:
+            return [f"diffs were not written: {error.strerror or error}"]
+        return []
+
+    def _capture(self) -> None:
+        for part, what in ((self._capture_diff, "the diff"), (self._keep_artifacts, "artifacts")):
+            try:
+                part()
+            except Exception as error:
+                self._warnings.append(f"capturing {what} failed: {type(error).__name__}: {error}")
+
+    def _capture_diff(self) -> None:
+        snapshotter, sidecars = self._agent.snapshotter, self._sidecars()
+        if snapshotter is None:
+            return
+        capture_diff(snapshotter, self.trajectory, self._patch, self._agent.needs)
+        self._warnings += snapshotter.warnings()
+        if sidecars is not None:
+            sidecars.write_patch(self._patch)
+
+    def _keep_artifacts(self) -> None:
+        output_dir = self._options.output_dir
+        if output_dir is None or not self._artifacts.include:
+            return
+        target = output_dir / "artifacts"
+        self._warnings += keep_artifacts(self._artifacts, self._place.directories.workspace, target)
+        if target.is_dir():
+            self.trajectory.artifact_dir = str(target)
+
+    def _sidecars(self) -> Sidecars | None:
+        options = self._options
+        if options.output_dir is None or options.run_dir is None:
+            return None
+        return Sidecars(options.output_dir, options.run_dir, options.redactor)
+
+
+def _completed(found: Trajectory, place: Place, skill_names: Sequence[str]) -> Trajectory:
+    """A copy of the trajectory with everything that the executor need not know."""
+    assets = place.directories.assets
+    return found.model_copy(
+        update={
+            "id": found.id or place.trial_id,
+            "stimulus": found.stimulus or dict(place.item.stimulus.document),
+            "work_dir": str(place.directories.workspace),
+            "assets_dir": str(assets) if place.assets is not None else None,
+            "metadata": {"skillsLoaded": sorted(skill_names), **found.metadata},
+        }
+    )
 
 
 def keep_artifacts(artifacts: Artifacts, workspace: Path, target: Path) -> list[str]:

@@ -44,6 +44,13 @@ class TrialDirectories:
     def run(self) -> Path:
         return self.trial / "run"
 
+    def is_nearly_empty(self) -> bool:
+        """Whether removing the directories means no more than a few calls."""
+        try:
+            return all(next(path.iterdir(), None) is None for path in self.removable)
+        except OSError:
+            return False
+
     def make_private(self) -> None:
         """Make the directories that processes of the trial may expect."""
         for path in (self.home, self.tmp, self.run):
@@ -56,10 +63,14 @@ def make_directories(choice: WorkspaceChoice, temporary: Path, kept: KeptWorkspa
     `temporary` is the real path of the system's temporary directory; `keep` leaves the workspace there afterwards.
     """
     token = secrets.token_hex(6)
+    trial = temporary / f"vally-trial-{token}"
     try:
-        workspace = _workspace(choice, temporary / f"vally-eval-{token}", kept)
-        trial = temporary / f"vally-trial-{token}"
         trial.mkdir(mode=0o700)
+        try:
+            workspace = _workspace(choice, temporary / f"vally-eval-{token}", kept)
+        except BaseException:
+            trial.rmdir()
+            raise
     except OSError as error:
         raise from_os_error(error, "make the directories of the trial") from error
     mine = not choice.in_place

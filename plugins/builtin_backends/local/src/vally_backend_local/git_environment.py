@@ -15,7 +15,6 @@ from pathlib import Path
 REMOTE = "vally-source"
 PROTOCOLS = "file:git:http:https:ssh"
 
-# Variables that would make git work on another repository than the one meant.
 _LOCATIONS = re.compile(
     r"GIT_(DIR|WORK_TREE|COMMON_DIR|INDEX_FILE|INDEX_VERSION|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES|NAMESPACE"
     r"|PREFIX|GRAFT_FILE|SHALLOW_FILE|REPLACE_REF_BASE|CEILING_DIRECTORIES|TEMPLATE_DIR|DEFAULT_HASH|CONFIG.*|TRACE.*"
@@ -47,7 +46,6 @@ def with_remote(process_env: Mapping[str, str], url: str) -> dict[str, str]:
 
     The address travels in a variable, because argument lists can be read by every user of the machine.
     """
-    kept = {name: value for name, value in process_env.items() if not _LOCATIONS.fullmatch(name)}
     settings = {
         f"remote.{REMOTE}.url": url,
         "core.hooksPath": os.devnull,
@@ -64,7 +62,7 @@ def with_remote(process_env: Mapping[str, str], url: str) -> dict[str, str]:
         configured |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
     return {
         "GIT_SSH_COMMAND": "ssh -oBatchMode=yes",
-        **kept,
+        **without_locations(process_env),
         **configured,
         "GIT_ALLOW_PROTOCOL": PROTOCOLS,
         "GIT_TERMINAL_PROMPT": "0",
@@ -72,6 +70,11 @@ def with_remote(process_env: Mapping[str, str], url: str) -> dict[str, str]:
         "GIT_NO_REPLACE_OBJECTS": "1",
         "LC_ALL": "C",
     }
+
+
+def without_locations(process_env: Mapping[str, str]) -> dict[str, str]:
+    """The process environment without what would make git work on another repository than the one meant."""
+    return {name: value for name, value in process_env.items() if not _LOCATIONS.fullmatch(name)}
 
 
 def without_credentials(text: str) -> str:

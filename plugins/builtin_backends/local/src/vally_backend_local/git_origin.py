@@ -13,10 +13,10 @@ from pathlib import Path
 from vally import GitSource
 from vally_backend_local.failures import SetupError
 from vally_backend_local.git_environment import REMOTE, isolated, with_remote, without_credentials
-from vally_backend_local.git_process import GitProcess, SnapshotError
+from vally_backend_local.git_process import GitProcess, Limits, SnapshotError
 
 FORMAT = 1
-GIT_TIMEOUT_S = 3600.0
+GIT_LIMITS = Limits(timeout=3600.0, patience=3600.0)
 _FULL_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _SOME_ID = re.compile(r"[0-9a-f]{4,64}")
 
@@ -65,7 +65,16 @@ class Origin:
 
 def isolated_git(scratch: Path) -> GitProcess:
     """Git without any configuration of the user or the system."""
-    return GitProcess("git", isolated(scratch), scratch, GIT_TIMEOUT_S)
+    return make_git(isolated(scratch), scratch)
+
+
+def make_git(environment: Mapping[str, str], scratch: Path) -> GitProcess:
+    """Git with exactly this environment; `scratch` is an existing directory."""
+    return GitProcess("git", environment, scratch, GIT_LIMITS, _no_obstacle)
+
+
+def _no_obstacle() -> None:
+    """Nothing that a workspace holds can block a command here: none is read while it is filled."""
 
 
 class RemoteGit:
@@ -80,7 +89,7 @@ class RemoteGit:
     def run(self, url: str, args: Sequence[str], *, cwd: Path) -> bytes:
         """Run one command, in which `REMOTE` names `url`, and return its output. Raises SnapshotError."""
         environment = with_remote(self._process_env, url)
-        git = GitProcess("git", environment, self._scratch, GIT_TIMEOUT_S)
+        git = make_git(environment, self._scratch)
         self._running.append(git)
         if self._cancelled:
             git.cancel()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from vally import Completed, Guardian, LocalProcessRunner, Process
+from vally import Completed, Guardian, LocalProcessRunner
 from vally_backend_local.directories import TrialDirectories
 
 
@@ -31,7 +32,7 @@ class TrialRunner(LocalProcessRunner):
 
     async def start(
         self, argv: Sequence[str], *, cwd: Path | None = None, env: Mapping[str, str] | None = None
-    ) -> Process:
+    ) -> Any:
         self._make_directories()
         return await super().start(argv, cwd=cwd, env=env)
 

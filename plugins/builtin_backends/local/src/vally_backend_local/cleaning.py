@@ -1,0 +1,65 @@
+"""Removing what a trial left behind; nothing that goes wrong here changes what the trial came to."""
+
+from __future__ import annotations
+
+import anyio
+import anyio.to_thread
+
+from vally import TrialOptions
+from vally_backend_local.directories import TrialDirectories, remove_directories
+from vally_backend_local.preparing import Runners
+from vally_backend_local.work import call_plugin
+
+PAUSES_S = (1.0, 2.0)
+"""Pauses before the second and the third try to remove directories."""
+
+
+async def clean_up(
+    directories: TrialDirectories,
+    runners: Runners | None,
+    options: TrialOptions,
+    *,
+    trial_id: str | None,
+    keep: bool,
+) -> list[str]:
+    """End the trial's processes, tell the executor, remove the directories; returns warnings and never raises.
+
+    `trial_id` is None when the executor never heard of the trial; `keep` says that the workspace stays.
+    """
+    warnings: list[str] = []
+    if runners is not None:
+        await runners.kill_all()
+    if trial_id is not None:
+        warnings += await _tell_executor(options, trial_id, keep)
+    left = await _remove(directories)
+    if runners is not None and not left:
+        runners.close()
+    return warnings + left
+
+
+async def _tell_executor(options: TrialOptions, trial_id: str, keep: bool) -> list[str]:
+    method = getattr(options.executor, "cleanup", None)
+    if method is None:
+        return []
+    record = options.executor_record
+    try:
+        await call_plugin(
+            method, trial_id, preserve_workspace=keep, blocking=True if record is None else record.blocking
+        )
+    except Exception as error:
+        return [f"clean-up of the executor failed: {type(error).__name__}: {error}"]
+    return []
+
+
+async def _remove(directories: TrialDirectories) -> list[str]:
+    if directories.is_nearly_empty():
+        # Costs less than a thread.
+        left = remove_directories(directories.removable)
+    else:
+        left = await anyio.to_thread.run_sync(remove_directories, directories.removable)
+    for pause in PAUSES_S:
+        if not left:
+            break
+        await anyio.sleep(pause)
+        left = await anyio.to_thread.run_sync(remove_directories, directories.removable)
+    return left
