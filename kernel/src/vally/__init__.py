@@ -66,13 +66,17 @@ if TYPE_CHECKING:
     from vally.model.results import RunSummary as RunSummary
     from vally.model.results import Totals as Totals
     from vally.model.results import TrialResult as TrialResult
+    from vally.model.results import load_trial_result as load_trial_result
     from vally.model.trajectory import Cost as Cost
     from vally.model.trajectory import Event as Event
     from vally.model.trajectory import Metrics as Metrics
     from vally.model.trajectory import ModelTokens as ModelTokens
+    from vally.model.trajectory import RecordError as RecordError
     from vally.model.trajectory import TokenUsage as TokenUsage
     from vally.model.trajectory import Trajectory as Trajectory
     from vally.model.trajectory import TurnDiff as TurnDiff
+    from vally.model.trajectory import dump_record as dump_record
+    from vally.model.trajectory import load_trajectory as load_trajectory
     from vally.model.turns import attribute_turns as attribute_turns
     from vally.model.views import View as View
     from vally.model.views import narrow as narrow
@@ -211,16 +215,16 @@ _NAMES = {
         "Artifacts Attachment Constraints Defaults Diagnostic Environment EvalSpec ExecutorChoice GitSource "
         "GraderEntry McpServer Position Project ProviderConfig Related Scoring StagedFile Stimulus Suite"
     ),
-    "vally.model.jsonio": (
-        "canonical_json content_hash dump_record load_trajectory load_trial_result parse_timestamp "
-        "record_line timestamp"
-    ),
+    "vally.model.jsonio": "canonical_json content_hash parse_timestamp record_line timestamp",
     "vally.model.merging": "merge_environments",
     "vally.model.metrics": "compute_metrics",
     "vally.model.results": (
-        "MAIN_VARIANT NO_MODEL ErrorInfo EvalSummary GraderResult JudgeUsage Phases RunSummary Totals TrialResult"
+        "MAIN_VARIANT NO_MODEL ErrorInfo EvalSummary GraderResult JudgeUsage Phases RunSummary Totals TrialResult "
+        "load_trial_result"
     ),
-    "vally.model.trajectory": "Cost Event Metrics ModelTokens TokenUsage Trajectory TurnDiff",
+    "vally.model.trajectory": (
+        "Cost Event Metrics ModelTokens RecordError TokenUsage Trajectory TurnDiff dump_record load_trajectory"
+    ),
     "vally.model.turns": "attribute_turns",
     "vally.model.views": "View narrow",
     "vally.processes": "Guardian LocalProcessRunner ProcessStartError communicate",
