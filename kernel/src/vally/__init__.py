@@ -49,6 +49,13 @@ if TYPE_CHECKING:
     from vally.model.evalspec import StagedFile as StagedFile
     from vally.model.evalspec import Stimulus as Stimulus
     from vally.model.evalspec import Suite as Suite
+    from vally.model.fields import DurationText as DurationText
+    from vally.model.fields import EnvironmentMap as EnvironmentMap
+    from vally.model.fields import NegatedFlag as NegatedFlag
+    from vally.model.fields import NonEmpty as NonEmpty
+    from vally.model.fields import OneOrMore as OneOrMore
+    from vally.model.fields import WorkspaceDirectory as WorkspaceDirectory
+    from vally.model.fields import WorkspaceGlob as WorkspaceGlob
     from vally.model.jsonio import canonical_json as canonical_json
     from vally.model.jsonio import content_hash as content_hash
     from vally.model.jsonio import parse_timestamp as parse_timestamp
@@ -66,24 +73,19 @@ if TYPE_CHECKING:
     from vally.model.results import RunSummary as RunSummary
     from vally.model.results import Totals as Totals
     from vally.model.results import TrialResult as TrialResult
-    from vally.model.results import load_trial_result as load_trial_result
     from vally.model.trajectory import Cost as Cost
     from vally.model.trajectory import Event as Event
     from vally.model.trajectory import Metrics as Metrics
     from vally.model.trajectory import ModelTokens as ModelTokens
-    from vally.model.trajectory import RecordError as RecordError
     from vally.model.trajectory import TokenUsage as TokenUsage
     from vally.model.trajectory import Trajectory as Trajectory
     from vally.model.trajectory import TurnDiff as TurnDiff
-    from vally.model.trajectory import dump_record as dump_record
-    from vally.model.trajectory import load_trajectory as load_trajectory
     from vally.model.turns import attribute_turns as attribute_turns
     from vally.model.views import View as View
     from vally.model.views import narrow as narrow
     from vally.processes import Guardian as Guardian
     from vally.processes import LocalProcessRunner as LocalProcessRunner
     from vally.processes import ProcessStartError as ProcessStartError
-    from vally.processes import communicate as communicate
     from vally.records import API_VERSION as API_VERSION
     from vally.records import KINDS as KINDS
     from vally.records import Backend as Backend
@@ -134,6 +136,7 @@ if TYPE_CHECKING:
     from vally.run.read_root import Matches as Matches
     from vally.run.read_root import ReadRoot as ReadRoot
     from vally.run.read_root import UnreadableFile as UnreadableFile
+    from vally.run.read_root import accessible_workspace as accessible_workspace
     from vally.run.read_root import resolve_read_root as resolve_read_root
     from vally.run.redaction import Redactor as Redactor
     from vally.run.reporting import Diagnostics as Diagnostics
@@ -177,6 +180,7 @@ if TYPE_CHECKING:
     from vally.text.display import clip_middle as clip_middle
     from vally.text.display import cut_evidence as cut_evidence
     from vally.text.display import describe_grader_value as describe_grader_value
+    from vally.text.display import join_capped as join_capped
     from vally.text.display import one_line_evidence as one_line_evidence
     from vally.text.display import sanitise as sanitise
     from vally.text.display import strip_controls as strip_controls
@@ -215,19 +219,17 @@ _NAMES = {
         "Artifacts Attachment Constraints Defaults Diagnostic Environment EvalSpec ExecutorChoice GitSource "
         "GraderEntry McpServer Position Project ProviderConfig Related Scoring StagedFile Stimulus Suite"
     ),
+    "vally.model.fields": "DurationText EnvironmentMap NegatedFlag NonEmpty OneOrMore WorkspaceDirectory WorkspaceGlob",
     "vally.model.jsonio": "canonical_json content_hash parse_timestamp record_line timestamp",
     "vally.model.merging": "merge_environments",
     "vally.model.metrics": "compute_metrics",
     "vally.model.results": (
-        "MAIN_VARIANT NO_MODEL ErrorInfo EvalSummary GraderResult JudgeUsage Phases RunSummary Totals TrialResult "
-        "load_trial_result"
+        "MAIN_VARIANT NO_MODEL ErrorInfo EvalSummary GraderResult JudgeUsage Phases RunSummary Totals TrialResult"
     ),
-    "vally.model.trajectory": (
-        "Cost Event Metrics ModelTokens RecordError TokenUsage Trajectory TurnDiff dump_record load_trajectory"
-    ),
+    "vally.model.trajectory": "Cost Event Metrics ModelTokens TokenUsage Trajectory TurnDiff",
     "vally.model.turns": "attribute_turns",
     "vally.model.views": "View narrow",
-    "vally.processes": "Guardian LocalProcessRunner ProcessStartError communicate",
+    "vally.processes": "Guardian LocalProcessRunner ProcessStartError",
     "vally.records": (
         "API_VERSION KINDS Backend BackendSpec Capabilities CommandSpec ComparingGrader EvalProvider "
         "EvalProviderSpec Executor ExecutorSpec ExportRequest ExportResult Exporter ExporterSpec ForeignSpec "
@@ -242,7 +244,7 @@ _NAMES = {
         "SimulatedUser Skill StopSignal TurnComplete"
     ),
     "vally.run.judging": "CallTokens JudgeReply JudgeRequest ToolSchema",
-    "vally.run.read_root": "Matches ReadRoot UnreadableFile resolve_read_root",
+    "vally.run.read_root": "Matches ReadRoot UnreadableFile accessible_workspace resolve_read_root",
     "vally.run.redaction": "Redactor",
     "vally.run.reporting": (
         "Diagnostics EvalComplete PlannedEval PlannedStimulus RunComplete RunOptions RunStart TrialDone "
@@ -263,7 +265,9 @@ _NAMES = {
         "find_project load_eval_spec load_project parse_skill read_eval_spec read_project resolve_environment "
         "resolve_stimulus stimulus_prompts validate_eval_spec"
     ),
-    "vally.text.display": ("clip_middle cut_evidence describe_grader_value one_line_evidence sanitise strip_controls"),
+    "vally.text.display": (
+        "clip_middle cut_evidence describe_grader_value join_capped one_line_evidence sanitise strip_controls"
+    ),
     "vally.text.durations": "InvalidDuration format_duration parse_duration",
     "vally.text.globs": "InvalidGlob compile_glob expand_glob",
     "vally.text.literal": "contains_literal",
