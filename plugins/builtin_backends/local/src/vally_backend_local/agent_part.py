@@ -21,7 +21,8 @@ from vally import (
     TurnComplete,
     run_agent,
 )
-from vally_backend_local.disk import watch_size
+from vally_backend_local.disk import used_bytes
+from vally_backend_local.ending import CANCELLED
 from vally_backend_local.git_process import SnapshotError
 from vally_backend_local.in_place import diff_obstacle
 from vally_backend_local.preparing import (
@@ -158,20 +159,17 @@ class AgentPart:
         return trajectory
 
     async def _beside(self) -> None:
-        """While the agent runs: hand on the wish to stop, and watch the disk."""
+        """While the agent runs: hand on the wish to stop, and end the agent when it fills the disk."""
         directories, limit = self._place.directories, self._resources.args.disk_limit
         in_place = self._place.item.workspace.in_place
         roots = (directories.trial,) if in_place else (directories.workspace, directories.trial)
-        async with anyio.create_task_group() as group:
-            group.start_soon(self._relay_stop)
-            group.start_soon(watch_size, roots, limit, self._stop_for_disk)
-
-    async def _relay_stop(self) -> None:
-        self._stop.set(await self._options.stop.wait())
-
-    def _stop_for_disk(self) -> None:
-        self._disk_full = True
-        self._stop.set("cancelled")
+        while self._stop.reason is None:
+            with anyio.move_on_after(self._resources.walk_every_s):
+                self._stop.set(await self._options.stop.wait())
+                return
+            if await anyio.to_thread.run_sync(used_bytes, roots, abandon_on_cancel=True) > limit:
+                self._disk_full = True
+                self._stop.set(CANCELLED)
 
     def _disk_limit(self, trajectory: Trajectory | None) -> ExecutorError:
         limit = self._resources.args.disk_limit / 2**20

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import anyio
-import anyio.to_thread
 
 WALK_EVERY_S = 10.0
 WALK_AT_MOST_S = 1.0
@@ -40,17 +39,6 @@ def used_bytes(roots: Sequence[Path], seconds: float = WALK_AT_MOST_S) -> int:
 def _allocated(found: os.stat_result) -> int:
     blocks: int | None = getattr(found, "st_blocks", None)
     return found.st_size if blocks is None else blocks * _BLOCK_BYTES
-
-
-async def watch_size(
-    roots: Sequence[Path], limit: int, exceeded: Callable[[], None], *, every_s: float = WALK_EVERY_S
-) -> None:
-    """Look at the roots again and again; call `exceeded` once when they hold more than `limit` bytes."""
-    while True:
-        await anyio.sleep(every_s)
-        if await anyio.to_thread.run_sync(used_bytes, roots, abandon_on_cancel=True) > limit:
-            exceeded()
-            return
 
 
 class FreeSpace:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from vally import Skill, SpecError, parse_skill
+from vally import Skill, SpecError
 from vally_backend_local.failures import from_os_error
 from vally_backend_local.work import OncePerKey
 
@@ -31,6 +31,8 @@ class SkillReader:
 
 
 def _read(directory: Path) -> Skill:
+    from vally import parse_skill  # reads YAML, which most trials need not pay for
+
     path = directory / SKILL_FILE
     try:
         parsed = parse_skill(path)

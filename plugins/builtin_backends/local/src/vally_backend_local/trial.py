@@ -123,13 +123,30 @@ class Trial:
 
     async def _prepare_and_execute(self) -> None:
         with self._timed("preparing"):
-            agent = await until_stopped(self._options.stop, self._prepare)
+            await self._wait_for_space()
+            # What takes no time need not be watched.
+            quick = self._is_quick() and self._options.stop.reason is None
+            agent = await (self._prepare() if quick else until_stopped(self._options.stop, self._prepare))
         with self._timed("running"):
             self._trajectory = await agent.run()
 
+    async def _wait_for_space(self) -> None:
+        space, directory = self._resources.free_space, self._resources.temporary
+        if not space.is_enough(directory):
+            await until_stopped(self._options.stop, partial(space.wait, directory))
+
+    def _is_quick(self) -> bool:
+        stimulus = self._item.stimulus
+        return not (
+            self._item.workspace.path
+            or self._item.skills
+            or stimulus.merged_environment.stages_anything
+            or self._resources.needs(self._options.host, stimulus).diff
+            or hasattr(self._options.executor, "prepare")
+        )
+
     async def _prepare(self) -> AgentPart:
         resources, options = self._resources, self._options
-        await resources.free_space.wait(resources.temporary)
         directories = self._directories = await self._make_directories()
         place = self._place = Place(self._id, self._item, directories, self._item.stimulus.merged_environment)
         environments = agent_environments(place, options)
