@@ -11,6 +11,12 @@ from vally import PluginHost, PluginSources
 HOOKS = {"grader": "vally_graders", "executor": "vally_executors", "backend": "vally_backends"}
 RECORDS = {"grader": "GraderSpec", "executor": "ExecutorSpec", "backend": "BackendSpec"}
 
+COUNTS_IMPORTS = """\
+import pathlib
+with pathlib.Path(__file__).with_name("count").open("a") as file:
+    file.write("x")
+"""
+
 
 def provider(*names: str, kind: str = "grader", api: int | None = 1) -> str:
     """Source of a hook module that provides records of these names."""

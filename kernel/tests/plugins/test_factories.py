@@ -146,7 +146,7 @@ class Settings(Config):
     slug: str = Field(default="a", pattern="^[a-z]*$", min_length=1)
     target: Path | None = None
     text_or_list: str | list[str] = ""
-    limits: dict[str, int] = {}
+    limits: dict[str, int] = Field(default={})
     inner: First | None = None
     check: First | Second | None = None
     chosen: First | Second | None = Field(default=None, discriminator="type")

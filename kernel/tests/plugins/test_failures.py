@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from plugin_sites import Site, host, names, problem, provider, write_files
+from plugin_sites import COUNTS_IMPORTS, Site, host, names, problem, provider, write_files
 
 from vally import PluginError
 
@@ -65,7 +65,8 @@ BROKEN = {
     ),
     "hook-with-argument": (
         HOOK.replace("()", "(config)") + f"    yield {RECORD}",
-        "Argument(s) {{'config'}} are declared in the hookimpl but can not be found in the hookspec (vally_graders(config))",
+        "Argument(s) {{'config'}} are declared in the hookimpl but can not be found in the hookspec "
+        "(vally_graders(config))",
     ),
     "no-hook": ("x = 1", "provides no grader"),
     "other-kind": (provider("e", kind="executor"), "provides no grader, only executor"),
@@ -126,7 +127,7 @@ def test_all_or_nothing_per_plugin(site: Site) -> None:
 
 def test_one_warning_for_a_module_in_several_groups(site: Site) -> None:
     groups = {"vally.graders": {"x": "both_bad"}, "vally.executors": {"x": "both_bad"}}
-    text = "import pathlib\np = pathlib.Path(__file__).with_name('count')\np.write_text((p.read_text() if p.exists() else '') + 'x')\n1/0\n"
+    text = COUNTS_IMPORTS + "1/0\n"
     site.distribution("bad", "1.0", groups=groups, files={"both_bad.py": text})
     plugins = host()
     assert (names(plugins, "grader"), names(plugins, "executor")) == ([], [])

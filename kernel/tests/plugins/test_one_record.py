@@ -46,7 +46,7 @@ def test_none(plugins: PluginHost) -> None:
 
 def test_a_name_that_is_taken(plugins: PluginHost, work: Path) -> None:
     write_files(work, {"again.py": provider("local", kind="backend")})
-    with pytest.raises(PluginError, match="backend 'local' is provided by backends 1.0 and ./again.py"):
+    with pytest.raises(PluginError, match=r"backend 'local' is provided by backends 1\.0 and \./again\.py"):
         plugins.resolve_one("backend", "./again.py")
 
 

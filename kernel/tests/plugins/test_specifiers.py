@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from plugin_sites import Site, host, names, problem, provider, write_files
+from plugin_sites import COUNTS_IMPORTS, Site, host, names, problem, provider, write_files
 
 from vally import PluginError
 
@@ -90,8 +90,7 @@ def test_sp_8_a_file_that_takes_the_name_of_an_installed_grader(site: Site, work
 
 
 def test_sp_9_one_directory_by_two_paths_loads_once(site: Site, work: Path) -> None:
-    count = "import pathlib; p = pathlib.Path(__file__).with_name('count'); p.write_text((p.read_text() if p.exists() else '') + 'x')\n"
-    write_files(work / "d", {"plugin.py": count + provider("once")})
+    write_files(work / "d", {"plugin.py": COUNTS_IMPORTS + provider("once")})
     plugins = host(("grader", "./d"), ("grader", str(work / "d")), cwd=work)
     assert names(plugins) == ["once"]
     assert (work / "d" / "count").read_text() == "x"
@@ -117,12 +116,13 @@ def test_a_distribution_means_all_its_entry_points(site: Site, work: Path) -> No
 
 
 def test_an_attribute_of_a_module(site: Site, work: Path) -> None:
-    write_files(
-        site.path,
-        {
-            "tools.py": "from vally import GraderSpec\ndef register():\n    return [GraderSpec(name='made', summary='made', factory=dict)]\n"
-        },
-    )
+    text = """\
+        from vally import GraderSpec
+
+        def register():
+            return [GraderSpec(name="made", summary="made", factory=dict)]
+        """
+    write_files(site.path, {"tools.py": text})
     assert names(host(("grader", "tools:register"), cwd=work)) == ["made"]
 
 

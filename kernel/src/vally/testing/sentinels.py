@@ -10,20 +10,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-_PATIENCE_S = 5.0
-
 
 @contextmanager
-def process_sentinel(*trial_ids: str) -> Iterator[None]:
+def process_sentinel(*trial_ids: str, patience: float = 5.0) -> Iterator[None]:
     """Fail with `AssertionError` when a process is left that the block started or that bears one of the trial ids.
 
-    What is still ending gets five seconds.
+    What is still ending gets `patience` seconds.
     """
     import psutil
 
     before = {child.pid for child in psutil.Process().children(recursive=True)}
     yield
-    until = time.monotonic() + _PATIENCE_S
+    until = time.monotonic() + patience
     while (left := _left(before, trial_ids)) and time.monotonic() < until:
         time.sleep(0.02)
     assert not left, f"processes left: {', '.join(left)}"
