@@ -237,7 +237,8 @@ def load_trial_result(value: object, *, trial_index: int = 0, total_trials: int 
 
 
 def _trial_fields(value: Mapping[str, Any], trial_index: int, total_trials: int) -> dict[str, Any]:
-    fields = {key: item for key, item in value.items() if item is not None}
+    known = {field.alias or name for name, field in TrialResult.model_fields.items()}
+    fields = {key: item for key, item in value.items() if item is not None or key not in known}
     status = value.get("status")
     if status not in _STATUSES:
         raise RecordError("/status", f"must be success, error or skipped, not {status!r}")

@@ -19,7 +19,7 @@ class RecordModel(BaseModel):
     """Base of everything that is written down: unknown keys are kept, names on disk are camelCase.
 
     Fields that are None are left out of a record, except those in `or_null`; those in `null_if_set` are written as
-    null when they were given as None. Lone surrogates in text become U+FFFD.
+    null when they were given as None. Keys with lone surrogates are accepted and repaired.
     """
 
     model_config = ConfigDict(extra="allow", populate_by_name=True, alias_generator=to_camel)
@@ -29,17 +29,16 @@ class RecordModel(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _replace_surrogates(cls, value: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        # Pydantic refuses text that is not valid Unicode, but agents do produce it.
+        # Pydantic refuses keys that are not valid Unicode, but agents do produce them.
         try:
             return handler(value)
         except ValidationError as problem:
-            if not any(item["type"] in _NOT_UNICODE for item in problem.errors(include_url=False)):
+            if not any(item["type"] == "string_unicode" for item in problem.errors(include_url=False)):
                 raise
         return handler(without_surrogates(value))
 
 
 M = TypeVar("M", bound=RecordModel)
-_NOT_UNICODE = frozenset({"string_unicode", "invalid_key"})
 MALFORMED_TURN = -1
 """Turn of an entry of `turn_diffs` that was not readable."""
 

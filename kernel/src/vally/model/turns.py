@@ -34,9 +34,7 @@ def _openers(events: Sequence[Event], prompts: Sequence[str]) -> list[int] | Non
 
 def main_prompts(events: Sequence[Event]) -> list[int]:
     """Indexes of the user messages to the main agent."""
-    return [
-        index for index, event in enumerate(events) if event.type == "user_message" and event.agent_id is None
-    ]
+    return [index for index, event in enumerate(events) if event.type == "user_message" and event.agent_id is None]
 
 
 def _content(event: Event) -> str:
