@@ -86,6 +86,7 @@ if TYPE_CHECKING:
     from vally.processes import Guardian as Guardian
     from vally.processes import LocalProcessRunner as LocalProcessRunner
     from vally.processes import ProcessStartError as ProcessStartError
+    from vally.processes import communicate as communicate
     from vally.records import API_VERSION as API_VERSION
     from vally.records import KINDS as KINDS
     from vally.records import Backend as Backend
@@ -229,7 +230,7 @@ _NAMES = {
     "vally.model.trajectory": "Cost Event Metrics ModelTokens TokenUsage Trajectory TurnDiff",
     "vally.model.turns": "attribute_turns",
     "vally.model.views": "View narrow",
-    "vally.processes": "Guardian LocalProcessRunner ProcessStartError",
+    "vally.processes": "Guardian LocalProcessRunner ProcessStartError communicate",
     "vally.records": (
         "API_VERSION KINDS Backend BackendSpec Capabilities CommandSpec ComparingGrader EvalProvider "
         "EvalProviderSpec Executor ExecutorSpec ExportRequest ExportResult Exporter ExporterSpec ForeignSpec "
