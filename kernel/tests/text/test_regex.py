@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 import time
 
@@ -158,6 +159,14 @@ def test_exhausted_memory_is_an_error_and_the_next_match_works() -> None:
     with pytest.raises(RegexError, match="memory"):
         greedy.search("ab" * 4_000_000, time_limit=60)
     assert greedy.search("ab") is not None
+
+
+def test_a_helper_that_cannot_start_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = compile_regex("^(a+)+$")
+    for executable in ("/nonexistent/python", "/bin/false"):
+        monkeypatch.setattr(sys, "executable", executable)
+        with pytest.raises(RegexError, match="helper"):
+            slow.search("a" * 40 + "b", time_limit=0.3)
 
 
 def test_a_slow_match_in_a_thread_does_not_stop_the_event_loop() -> None:

@@ -21,13 +21,28 @@ def search_elsewhere(source: str, flags: str, text: str, time_limit: float) -> S
     The time starts when the helper is ready. Raises EngineInterrupted and EngineFailure; leaves no process behind.
     """
     request = json.dumps({"source": source, "flags": flags, "text": text, "limit": time_limit}).encode("ascii")
-    # -I keeps the working directory and PYTHON* variables of an eval out of the helper.
-    command = [sys.executable, "-I", "-c", _START, *sys.path]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as helper:
+    with _started() as helper:
         try:
             return _converse(helper, request, time_limit)
         finally:
             helper.kill()
+
+
+def _started() -> subprocess.Popen[bytes]:
+    # -I keeps the working directory and PYTHON* variables of an eval out of the helper; a session of its own keeps
+    # an interrupt of the terminal from it, with which a run ends in good order.
+    command = [sys.executable, "-I", "-c", _START, *(entry for entry in sys.path if entry)]
+    try:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            bufsize=0,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise EngineFailure(f"the regular expression helper cannot be started: {error}") from None
 
 
 def _converse(helper: subprocess.Popen[bytes], request: bytes, time_limit: float) -> Spans | None:
