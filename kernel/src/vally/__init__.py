@@ -73,13 +73,17 @@ if TYPE_CHECKING:
     from vally.model.results import RunSummary as RunSummary
     from vally.model.results import Totals as Totals
     from vally.model.results import TrialResult as TrialResult
+    from vally.model.results import load_trial_result as load_trial_result
     from vally.model.trajectory import Cost as Cost
     from vally.model.trajectory import Event as Event
     from vally.model.trajectory import Metrics as Metrics
     from vally.model.trajectory import ModelTokens as ModelTokens
+    from vally.model.trajectory import RecordError as RecordError
     from vally.model.trajectory import TokenUsage as TokenUsage
     from vally.model.trajectory import Trajectory as Trajectory
     from vally.model.trajectory import TurnDiff as TurnDiff
+    from vally.model.trajectory import dump_record as dump_record
+    from vally.model.trajectory import load_trajectory as load_trajectory
     from vally.model.turns import attribute_turns as attribute_turns
     from vally.model.views import View as View
     from vally.model.views import narrow as narrow
@@ -178,6 +182,17 @@ if TYPE_CHECKING:
     from vally.run.trial import TrialOptions as TrialOptions
     from vally.run.trial import TrialOutcome as TrialOutcome
     from vally.run.trial import WorkspaceChoice as WorkspaceChoice
+    from vally.spec import find_project as find_project
+    from vally.spec import load_eval_spec as load_eval_spec
+    from vally.spec import load_project as load_project
+    from vally.spec import parse_skill as parse_skill
+    from vally.spec import read_eval_spec as read_eval_spec
+    from vally.spec import read_project as read_project
+    from vally.spec import resolve_environment as resolve_environment
+    from vally.spec import resolve_stimulus as resolve_stimulus
+    from vally.spec import stimulus_prompts as stimulus_prompts
+    from vally.spec import validate_eval_spec as validate_eval_spec
+    from vally.spec.codes import DIAGNOSTIC_CODES as DIAGNOSTIC_CODES
     from vally.text.display import clip_middle as clip_middle
     from vally.text.display import cut_evidence as cut_evidence
     from vally.text.display import describe_grader_value as describe_grader_value
@@ -220,14 +235,19 @@ _NAMES = {
         "Artifacts Attachment Constraints Defaults Diagnostic Environment EvalSpec ExecutorChoice GitSource "
         "GraderEntry McpServer Position Project ProviderConfig Related Scoring StagedFile Stimulus Suite"
     ),
-    "vally.model.fields": "DurationText EnvironmentMap NegatedFlag NonEmpty OneOrMore WorkspaceDirectory WorkspaceGlob",
+    "vally.model.fields": (
+        "DurationText EnvironmentMap NegatedFlag NonEmpty OneOrMore WorkspaceDirectory WorkspaceGlob"
+    ),
     "vally.model.jsonio": "canonical_json content_hash parse_timestamp record_line timestamp",
     "vally.model.merging": "merge_environments",
     "vally.model.metrics": "compute_metrics",
     "vally.model.results": (
-        "MAIN_VARIANT NO_MODEL ErrorInfo EvalSummary GraderResult JudgeUsage Phases RunSummary Totals TrialResult"
+        "MAIN_VARIANT NO_MODEL ErrorInfo EvalSummary GraderResult JudgeUsage Phases RunSummary Totals "
+        "TrialResult load_trial_result"
     ),
-    "vally.model.trajectory": "Cost Event Metrics ModelTokens TokenUsage Trajectory TurnDiff",
+    "vally.model.trajectory": (
+        "Cost Event Metrics ModelTokens RecordError TokenUsage Trajectory TurnDiff dump_record load_trajectory"
+    ),
     "vally.model.turns": "attribute_turns",
     "vally.model.views": "View narrow",
     "vally.processes": "Guardian LocalProcessRunner ProcessStartError communicate",
@@ -266,6 +286,7 @@ _NAMES = {
         "find_project load_eval_spec load_project parse_skill read_eval_spec read_project resolve_environment "
         "resolve_stimulus stimulus_prompts validate_eval_spec"
     ),
+    "vally.spec.codes": "DIAGNOSTIC_CODES",
     "vally.text.display": (
         "clip_middle cut_evidence describe_grader_value join_capped one_line_evidence sanitise strip_controls"
     ),
