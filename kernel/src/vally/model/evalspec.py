@@ -225,6 +225,8 @@ class Stimulus:
     environment: Environment = field(default_factory=Environment)
     agent_environment: Environment = field(default_factory=Environment)
     grading_environment: Environment = field(default_factory=Environment)
+    effective_environment: Environment | None = None
+    """Root `environment` and `agent_environment`, then those of the stimulus, merged in this order."""
     tags: Mapping[str, str | tuple[str, ...]] = field(default_factory=_empty)
     graders: tuple[GraderEntry, ...] = ()
     rubric: tuple[str, ...] = ()
@@ -241,7 +243,9 @@ class Stimulus:
 
     @property
     def merged_environment(self) -> Environment:
-        """`environment` with `agent_environment` laid over it by the merge rules, as the agent sees it."""
+        """The environment as the agent sees it; without an effective one the agent's laid over that of all."""
+        if self.effective_environment is not None:
+            return self.effective_environment
         from vally.model.merging import merge_environments
 
         return merge_environments(self.environment, self.agent_environment)
@@ -299,4 +303,6 @@ class Project:
     backend: str | None = None
     backend_args: Mapping[str, str | list[str]] = field(default_factory=_empty)
     eval_provider: str | None = None
+    positions: Mapping[str, Position] = field(default_factory=_empty)
+    """Where values of the file stand, by JSON Pointer."""
     diagnostics: tuple[Diagnostic, ...] = ()

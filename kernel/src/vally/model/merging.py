@@ -1,0 +1,82 @@
+"""Merging environments: what a stimulus adds to its spec, and what only the agent gets to what all see."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from vally.model.evalspec import DEFAULT_COMMAND_TIMEOUT_MS, Environment
+
+_LISTS = ("files", "commands")
+_MAPS = ("mcpServers", "env")
+
+
+def merge_environment_mappings(*layers: Mapping[str, Any]) -> dict[str, Any]:
+    """Merge environments with the keys of a spec, later ones over earlier ones.
+
+    Skills are united, files and commands appended, an explicit empty list clears. `mcpServers` and `env` are laid
+    over each other by key, where None removes; every other key is replaced as a whole.
+    """
+    merged: dict[str, Any] = {}
+    for layer in layers:
+        for key, value in layer.items():
+            if key == "skills":
+                merged[key] = _united((*merged.get(key, ()), *value)) if value else []
+            elif key in _LISTS:
+                merged[key] = [*merged.get(key, ()), *value] if value else []
+            elif key in _MAPS:
+                over = {**merged.get(key, {}), **(value or {})}
+                merged[key] = {name: item for name, item in over.items() if item is not None}
+            else:
+                merged[key] = value
+    return merged
+
+
+def _united(skills: Iterable[Any]) -> list[Any]:
+    """Skills without those that lead to the same directory."""
+    return list({_real(skill): skill for skill in reversed(list(skills))}.values())[::-1]
+
+
+def _real(skill: Any) -> str:
+    return str(os.path.realpath(skill))
+
+
+def merge_environments(base: Environment, over: Environment) -> Environment:
+    """Lay one environment over another by the rules for a stimulus over its spec.
+
+    An Environment does not tell an absent list from one that clears, so empty files and commands add nothing, and
+    the default limit for commands counts as absent.
+    """
+    return environment_of(merge_environment_mappings(_mapping(base), _mapping(over)))
+
+
+def environment_of(mapping: Mapping[str, Any]) -> Environment:
+    """The environment that a merged mapping describes; its values are those of the fields of Environment."""
+    skills = mapping.get("skills")
+    values: dict[str, Any] = {
+        "skills": None if skills is None else tuple(skills),
+        "files": tuple(mapping.get("files", ())),
+        "commands": tuple(mapping.get("commands", ())),
+        "git": mapping.get("git"),
+        "mcp_servers": dict(mapping.get("mcpServers", {})),
+        "env": dict(mapping.get("env", {})),
+    }
+    if (timeout := mapping.get("commandTimeout")) is not None:
+        values["command_timeout_ms"], values["command_timeout_text"] = timeout
+    return Environment(**values)
+
+
+def _mapping(environment: Environment) -> dict[str, Any]:
+    values: dict[str, Any] = {"mcpServers": environment.mcp_servers, "env": environment.env}
+    if environment.skills is not None:
+        values["skills"] = environment.skills
+    if environment.files:
+        values["files"] = environment.files
+    if environment.commands:
+        values["commands"] = environment.commands
+    if environment.git is not None:
+        values["git"] = environment.git
+    if environment.command_timeout_ms != DEFAULT_COMMAND_TIMEOUT_MS:
+        values["commandTimeout"] = (environment.command_timeout_ms, environment.command_timeout_text)
+    return values

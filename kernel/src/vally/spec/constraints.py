@@ -1,0 +1,161 @@
+"""`constraints` of a stimulus: limits, and the graders that check them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vally.errors import ConfigInvalid, PluginError
+from vally.model.evalspec import Constraints
+from vally.spec.diagnostics import Collector, Place, suggestion
+from vally.spec.grader_entries import ReadEntry
+from vally.spec.loading import Loading
+from vally.spec.nodes import Node
+from vally.spec.scalars import describe
+from vally.spec.sections import INVALID, Items, Key, Section, Table, read_section
+from vally.spec.shapes import DurationShape, Integer, ListOf, Text
+
+EXPECTED_SKILLS = "expect_skills"
+
+
+class _Bounded:
+    """A shape whose findings are `invalid-constraint-value`; warnings pass."""
+
+    def __init__(self, shape: Any, expected: str) -> None:
+        self._shape = shape
+        self._expected = expected
+
+    def read(self, node: Node, place: Place, collector: Collector) -> Any:
+        findings = Collector(lint=collector.lint)
+        value = self._shape.read(node, place, findings)
+        found = findings.ordered()
+        wrong = [item for item in found if item.level == "error"]
+        if wrong:
+            key = place.pointer.rsplit("/", 1)[-1]
+            collector.add(
+                "invalid-constraint-value", node, place, key=key, value=describe(node), expected=self._expected
+            )
+            return INVALID
+        collector.extend(found)
+        return value
+
+
+_COUNT = _Bounded(Integer(0), "an integer >= 0")
+_DURATION = _Bounded(DurationShape(), "a duration above 0 such as 30s or 2m40s")
+_TEXTS = _Bounded(ListOf(Text(), single="warning"), "a list of strings")
+CONSTRAINTS = Table(
+    "constraints",
+    {
+        "max_turns": Key(_COUNT, "most agent turns"),
+        "max_tokens": Key(_COUNT, "most tokens"),
+        "max_duration": Key(_DURATION, "longest wall time"),
+        "max_agent_duration": Key(_DURATION, "soft limit handed to the executor"),
+        "expect_tools": Key(_TEXTS, "tools that must be called"),
+        "reject_tools": Key(_TEXTS, "tools that must not be called"),
+        EXPECTED_SKILLS: Key(_TEXTS, "skills that must be activated"),
+        "reject_skills": Key(_TEXTS, "skills that must not be activated; '*' is any"),
+    },
+)
+CHECKED = tuple(key for key in CONSTRAINTS.keys if key != "max_agent_duration")
+
+
+def read_constraints(loading: Loading, node: Node | None, place: Place) -> Section | None:
+    """The section of the constraints, or None."""
+    return None if node is None else read_section(node, CONSTRAINTS, place, loading.collector)
+
+
+def limits(section: Section | None) -> Constraints:
+    """The limits that an executor may know."""
+    if section is None:
+        return Constraints()
+    duration, agent = section.get("max_duration"), section.get("max_agent_duration")
+    return Constraints(
+        max_turns=section.get("max_turns"),
+        max_tokens=section.get("max_tokens"),
+        max_duration_ms=duration.ms if duration else None,
+        max_agent_duration_ms=agent.ms if agent else None,
+    )
+
+
+def constraint_entries(loading: Loading, section: Section | None) -> list[ReadEntry]:
+    """One required grader entry per constraint that checks something."""
+    if section is None:
+        return []
+    entries = []
+    for key in CHECKED:
+        value = section.get(key)
+        if value is None or (isinstance(value, Items) and not value):
+            continue
+        entry = _entry(loading, section, key, value)
+        if entry is not None:
+            entries.append(entry)
+    return entries
+
+
+def _entry(loading: Loading, section: Section, key: str, value: Any) -> ReadEntry | None:
+    node, place = section.at(key), section.place.key(key)
+    collector = loading.collector
+    try:
+        record = loading.host.constraint_provider(key)
+    except PluginError as error:
+        collector.add("plugin-load-failed", section.keys[key], place, name=f"constraints.{key}", reason=error.message)
+        return None
+    if record is None:
+        collector.add("unknown-grader-type", section.keys[key], place, type=f"constraints.{key}", hint=_NOBODY)
+        return None
+    entry = ReadEntry(node, place, record.name, record=record, required=True, constraint=key)
+    entry.config = {record.constraints[key]: _plain(value)}
+    try:
+        entry.parsed = loading.host.parse_config(record, entry.config)
+    except ConfigInvalid as error:
+        entry.valid = False
+        for problem in error.problems:
+            collector.add(
+                "invalid-constraint-value", node, place, key=key, value=describe(node), expected=_expected(problem)
+            )
+    except PluginError as error:
+        entry.valid = False
+        collector.add("plugin-load-failed", section.keys[key], place, name=record.name, reason=error.message)
+    return entry
+
+
+_NOBODY = "no installed grader checks this constraint"
+
+
+def _expected(problem: str) -> str:
+    return f"a value that its grader takes ({problem})"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Items):
+        return list(value)
+    return getattr(value, "text", value)
+
+
+def check_skill_names(loading: Loading, section: Section | None, offered: list[str] | None) -> None:
+    """Warn about expected skills that a stimulus with skills does not declare."""
+    expected = section.get(EXPECTED_SKILLS) if section is not None else None
+    if section is None or expected is None or offered is None:
+        return
+    for index, (name, node) in enumerate(expected.pairs()):
+        if name not in offered:
+            place = section.place.key(EXPECTED_SKILLS).item(index)
+            loading.collector.add("unknown-skill-in-constraint", node, place, hint=suggestion(name, offered), name=name)
+
+
+def needs_skills(loading: Loading, entries: list[ReadEntry]) -> list[ReadEntry]:
+    """Entries that can pass only when a skill is activated."""
+    try:
+        record = loading.host.constraint_provider(EXPECTED_SKILLS)
+    except PluginError:
+        return []
+    if record is None:
+        return []
+    key = record.constraints[EXPECTED_SKILLS]
+    return [entry for entry in entries if entry.type == record.name and entry.valid and entry.config.get(key)]
+
+
+def shown_constraints(section: Section | None) -> dict[str, Any]:
+    """The constraints as records show them."""
+    if section is None:
+        return {}
+    return {key: _plain(value) for key, value in section.values.items()}

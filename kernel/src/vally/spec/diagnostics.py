@@ -1,0 +1,188 @@
+"""Collecting, ordering and printing diagnostics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from vally.errors import SpecError
+from vally.model.evalspec import Diagnostic, Level, Related
+from vally.spec.codes import DIAGNOSTIC_CODES
+from vally.spec.nodes import Node, Source
+from vally.text.suggest import did_you_mean
+
+KEPT_PER_FILE = 200
+# Longer words are no misspellings, and comparing them takes time.
+_MAX_WORD = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a value stands: a JSON Pointer, the dotted name messages use, and the place in words."""
+
+    pointer: str = ""
+    label: str = ""
+    context: str | None = None
+
+    def key(self, key: str) -> Place:
+        """The place of a key of this mapping."""
+        return Place(f"{self.pointer}/{escape(key)}", f"{self.label}.{key}" if self.label else key, self.context)
+
+    def item(self, index: int) -> Place:
+        """The place of an item of this list, 0-based."""
+        return Place(f"{self.pointer}/{index}", f"{self.label}[{index}]", self.context)
+
+    def named(self, label: str, context: str | None = None) -> Place:
+        """The same place under another name."""
+        return replace(self, label=label, context=self.context if context is None else context)
+
+
+def escape(key: str) -> str:
+    """A key as a reference token of a JSON Pointer."""
+    return key.replace("~", "~0").replace("/", "~1")
+
+
+class Collector:
+    """Diagnostics of one load, at most 200 per file; with `lint` the levels are those of `vally lint`."""
+
+    def __init__(self, *, lint: bool = False, muted: bool = False) -> None:
+        self.lint = lint
+        self.muted = muted
+        self._kept: dict[tuple[object, ...], Diagnostic] = {}
+        self._counts: dict[str | None, int] = {}
+
+    def add(
+        self,
+        code: str,
+        at: Node | Source | None,
+        place: Place | None = None,
+        *,
+        hint: str | None = None,
+        related: Sequence[Related] = (),
+        level: Level | None = None,
+        **values: object,
+    ) -> None:
+        """Add a diagnostic about a node or a whole file; an equal one at the same position is kept once."""
+        if self.muted:
+            return
+        entry = DIAGNOSTIC_CODES[code]
+        usual = entry.lint if self.lint and entry.lint else entry.level
+        node = at if isinstance(at, Node) else None
+        source = at.source if isinstance(at, Node) else at
+        self.keep(
+            Diagnostic(
+                code=code,
+                level=level or usual,
+                message=entry.message(values),
+                file=source.display if source else None,
+                line=node.line if node else None,
+                column=node.column if node else None,
+                pointer=place.pointer if place else None,
+                hint=hint,
+                context=place.context if place else None,
+                related=tuple(related),
+            )
+        )
+
+    def keep(self, diagnostic: Diagnostic) -> None:
+        """Add a finished diagnostic."""
+        identity = (diagnostic.code, diagnostic.file, diagnostic.line, diagnostic.column, diagnostic.message)
+        if identity in self._kept:
+            return
+        count = self._counts[diagnostic.file] = self._counts.get(diagnostic.file, 0) + 1
+        # An error must never get lost behind warnings.
+        if count <= KEPT_PER_FILE or (diagnostic.level == "error" and not self.has_errors):
+            self._kept[identity] = diagnostic
+
+    def extend(self, diagnostics: Iterable[Diagnostic]) -> None:
+        """Add finished diagnostics."""
+        for diagnostic in diagnostics:
+            self.keep(diagnostic)
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether any error was found."""
+        return has_errors(self._kept.values())
+
+    def ordered(self) -> tuple[Diagnostic, ...]:
+        """By file, line, column and code, with a last one per file that tells how many were left out."""
+        kept = list(self._kept.values())
+        shown = dict.fromkeys((item.file for item in kept), 0)
+        for item in kept:
+            shown[item.file] += 1
+        for file, count in self._counts.items():
+            if count > shown[file]:
+                message = DIAGNOSTIC_CODES["more-diagnostics"].message({"count": count - shown[file]})
+                kept.append(Diagnostic(code="more-diagnostics", level="info", message=message, file=file))
+        return order(kept)
+
+
+def order(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """Sort by file, line, column and code; `more-diagnostics` ends its file."""
+    return tuple(sorted(diagnostics, key=_rank))
+
+
+def _rank(item: Diagnostic) -> tuple[object, ...]:
+    last = item.code == "more-diagnostics"
+    return (item.file or "", last, item.line or 0, item.column or 0, item.code)
+
+
+def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
+    """Whether any of them is an error."""
+    return any(item.level == "error" for item in diagnostics)
+
+
+Severity = Level | Literal["off"]
+
+
+def adjust(
+    diagnostics: Iterable[Diagnostic], *, strict: bool = False, severities: Mapping[str, Severity] | None = None
+) -> tuple[Diagnostic, ...]:
+    """Apply levels chosen per code (`off` drops), then raise warnings to errors when `strict`; infos stay."""
+    adjusted = []
+    for item in diagnostics:
+        level: Severity = (severities or {}).get(item.code, item.level)
+        if level == "off":
+            continue
+        if strict and level == "warning":
+            level = "error"
+        adjusted.append(item if level == item.level else replace(item, level=level))
+    return tuple(adjusted)
+
+
+def raise_errors(diagnostics: Sequence[Diagnostic]) -> None:
+    """Raise SpecError with all diagnostics when any is an error; its message is the first error with its position."""
+    errors = [item for item in diagnostics if item.level == "error"]
+    if not errors:
+        return
+    first = errors[0]
+    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+    raise SpecError(f"{position(first)}{first.message} [{first.code}]{more}", diagnostics=diagnostics)
+
+
+def position(item: Diagnostic) -> str:
+    """`file:line:column: `, as far as known."""
+    parts = [str(part) for part in (item.file, item.line, item.column) if part is not None]
+    return f"{':'.join(parts)}: " if parts else ""
+
+
+def format_diagnostic(item: Diagnostic) -> str:
+    """The form of the command line: `error: file:line:column: message [code]`, then indented hint and related lines."""
+    lines = [f"{item.level}: {position(item)}{item.message} [{item.code}]"]
+    if item.hint:
+        lines.append(f"  {item.hint}")
+    for related in item.related:
+        where = [str(part) for part in (related.file, related.line, related.column) if part is not None]
+        lines.append(f"  {':'.join(where)}: {related.message}" if where else f"  {related.message}")
+    return "\n".join(lines)
+
+
+def related(node: Node, message: str) -> Related:
+    """A second place."""
+    return Related(file=node.source.display, line=node.line, column=node.column, message=message)
+
+
+def suggestion(word: str, candidates: Iterable[str]) -> str | None:
+    """The did-you-mean hint for a word, or None."""
+    return did_you_mean(word, candidates) if len(word) <= _MAX_WORD else None

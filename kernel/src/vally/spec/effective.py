@@ -1,0 +1,251 @@
+"""Effective stimuli: root merged into each, and the checks that need both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from vally.model.evalspec import Artifacts, Attachment, Position, Stimulus
+from vally.spec.attachments import read_attachments
+from vally.spec.constraints import (
+    EXPECTED_SKILLS,
+    check_skill_names,
+    constraint_entries,
+    limits,
+    needs_skills,
+    read_constraints,
+    shown_constraints,
+)
+from vally.spec.diagnostics import Collector, Place, related
+from vally.spec.environments import (
+    ENVIRONMENT,
+    GRADING_ENVIRONMENT,
+    NO_LAYER,
+    Layer,
+    Merged,
+    check_collisions,
+    merge_layers,
+    read_layer,
+    skill_names,
+)
+from vally.spec.golden import read_golden
+from vally.spec.grader_entries import ReadEntry, check_turns, read_entries
+from vally.spec.loading import Loading
+from vally.spec.nodes import Node, SequenceNode
+from vally.spec.sections import Section
+from vally.spec.shapes import read_plain
+from vally.spec.simulation import read_simulation
+from vally.spec.stimuli import ReadStimulus, merge_artifacts
+
+ENVIRONMENT_KEYS = ("environment", "agent_environment", "grading_environment")
+
+
+@dataclass(slots=True)
+class Root:
+    """What the root of a spec gives to every stimulus."""
+
+    layers: Mapping[str, Layer] = field(default_factory=dict)
+    graders: Sequence[ReadEntry] = ()
+    tags: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
+    artifacts: Section | None = None
+    documents: Sequence[Any] = ()
+
+
+@dataclass(slots=True)
+class Effective:
+    """One effective stimulus with the entries it was made from."""
+
+    stimulus: Stimulus
+    entries: list[ReadEntry]
+
+
+def read_layers(loading: Loading, section: Section) -> dict[str, Layer]:
+    """The three environment keys of a root or a stimulus."""
+    layers = {}
+    for key in ENVIRONMENT_KEYS:
+        table = GRADING_ENVIRONMENT if key == "grading_environment" else ENVIRONMENT
+        node = section.get(key)
+        layers[key] = read_layer(loading, node, section.place.key(key).named(key), table=table)
+    return layers
+
+
+def read_root(loading: Loading, section: Section) -> Root:
+    """The parts of a root section that are merged into stimuli."""
+    graders = section.get("graders")
+    return Root(
+        read_layers(loading, section),
+        read_entries(loading, graders, section.place.key("graders")),
+        section.get("tags", {}),
+        section.get("artifacts"),
+        _plain_graders(graders),
+    )
+
+
+def _plain_graders(node: Node | None) -> list[Any]:
+    plain = [] if node is None else read_plain(node, Place(), Collector(muted=True))
+    return plain if isinstance(plain, list) else []
+
+
+def make_effective(loading: Loading, root: Root, read: ReadStimulus) -> Effective:
+    """Merge the root into one stimulus and check the result."""
+    section, collector = read.section, loading.collector
+    layers = read_layers(loading, section)
+    environments = _environments(root.layers, layers)
+    merged = environments["effective"]
+    check_collisions(loading, merged)
+    constraints = read_constraints(loading, section.get("constraints"), section.place.key("constraints"))
+    own = read_entries(loading, section.get("graders"), section.place.key("graders"))
+    entries = [*root.graders, *own, *constraint_entries(loading, constraints)]
+    golden, shown_golden = read_golden(loading, section)
+    offered = skill_names(loading, merged)
+    check_skill_names(loading, constraints, offered)
+    _check_entries(loading, read, entries)
+    _check_skills(loading, entries, constraints, offered)
+    attachments: list[Attachment] = []
+    shown_attachments: list[dict[str, Any]] = []
+    if "attachments" in section.values:
+        place = section.place.key("attachments")
+        attachments, shown_attachments = read_attachments(loading, section.get("attachments"), place, len(read.turns))
+    simulation = section.get("simulation")
+    if simulation is not None:
+        simulation = read_simulation(simulation, section.place.key("simulation").named("simulation"), collector)
+    artifacts = merge_artifacts(collector, root.artifacts, section.get("artifacts"))
+    tags = {**root.tags, **section.get("tags", {})}
+    document = {
+        "name": read.name,
+        "prompt": "\n\n".join(read.turns),
+        **({"turns": list(read.turns)} if "turns" in section.values else {}),
+        **{key: dict(environments[key].shown) for key in ENVIRONMENT_KEYS if environments[key].shown},
+        "tags": {key: value if isinstance(value, str) else list(value) for key, value in tags.items()},
+        "graders": [*root.documents, *_plain_graders(section.get("graders"))],
+        "rubric": list(section.get("rubric", ())),
+        "constraints": shown_constraints(constraints),
+        "artifacts": {key: list(globs) for key, globs in artifacts.items()},
+        "attachments": shown_attachments,
+        "simulation": simulation,
+        **shown_golden,
+        "source": read.source,
+    }
+    stimulus = Stimulus(
+        name=read.name,
+        prompt=document["prompt"],
+        turns=read.turns,
+        has_turns="turns" in section.values,
+        environment=environments["environment"].environment,
+        agent_environment=environments["agent_environment"].environment,
+        grading_environment=environments["grading_environment"].environment,
+        effective_environment=merged.environment,
+        tags=tags,
+        graders=tuple(entry.finished() for entry in entries),
+        rubric=tuple(section.get("rubric", ())),
+        constraints=limits(constraints),
+        artifacts=Artifacts(**artifacts),
+        attachments=tuple(attachments),
+        simulation=simulation,
+        **golden,
+        source=read.source,
+        position=_position(section.node),
+        document={key: value for key, value in document.items() if value not in (None, {}, [])},
+    )
+    return Effective(stimulus, entries)
+
+
+def _environments(root: Mapping[str, Layer], own: Mapping[str, Layer]) -> dict[str, Merged]:
+    merged = {key: merge_layers(root.get(key, NO_LAYER), own[key]) for key in ENVIRONMENT_KEYS}
+    merged["effective"] = merge_layers(
+        root.get("environment", NO_LAYER),
+        root.get("agent_environment", NO_LAYER),
+        own["environment"],
+        own["agent_environment"],
+    )
+    return merged
+
+
+def _position(node: Node) -> Position:
+    return Position(file=node.source.display, line=node.line, column=node.column)
+
+
+def _check_entries(loading: Loading, read: ReadStimulus, entries: list[ReadEntry]) -> None:
+    collector, section = loading.collector, read.section
+    if not entries and _has_list(section):
+        collector.add("no-graders", section.node, section.place)
+    _check_grader_names(collector, entries)
+    for entry in entries:
+        if read.turns:
+            check_turns(loading, entry, len(read.turns), _in_stimulus(entry, read, "turn"))
+        if not entry.is_judge or not entry.valid:
+            continue
+        if "rubric" not in section.written and not getattr(entry.parsed, "criteria", None):
+            collector.add("prompt-without-rubric", entry.node, _in_stimulus(entry, read))
+        if "golden_patch" in entry.evidence and "golden_patch" not in section.written:
+            collector.add("golden-patch-evidence-missing", entry.node, _in_stimulus(entry, read))
+    known = all(entry.record is not None for entry in entries)
+    if section.get("rubric") and known and not any(entry.is_judge for entry in entries):
+        collector.add("rubric-without-llm-judge", section.at("rubric"), section.place.key("rubric"))
+
+
+def _has_list(section: Section) -> bool:
+    """Whether the graders of a stimulus are absent or a list; anything else was reported."""
+    return "graders" not in section.written or isinstance(section.get("graders"), SequenceNode)
+
+
+def _in_stimulus(entry: ReadEntry, read: ReadStimulus, key: str | None = None) -> Place:
+    """The place of an entry; one of the root is named together with the stimulus it does not fit."""
+    place = entry.place if key is None else entry.place.key(key)
+    own = read.section.place.context
+    if own and own not in (place.context or ""):
+        return place.named(place.label, f"{own}, {place.context}")
+    return place
+
+
+def _check_grader_names(collector: Collector, entries: list[ReadEntry]) -> None:
+    first: dict[str, ReadEntry] = {}
+    for entry in entries:
+        if entry.name is None:
+            continue
+        other = first.setdefault(entry.name, entry)
+        if other is not entry:
+            at = other.at("name")
+            collector.add(
+                "duplicate-grader-name",
+                entry.at("name"),
+                entry.place.key("name"),
+                related=[related(at, "first here")],
+                name=entry.name,
+                line=at.line,
+            )
+
+
+def check_names_across(collector: Collector, effective: Sequence[Effective]) -> None:
+    """Warn about a grader name that two different stimuli use."""
+    first: dict[str, ReadEntry] = {}
+    for item in effective:
+        own = {entry.name: entry for entry in item.entries if entry.name is not None}
+        for name, entry in own.items():
+            other = first.setdefault(name, entry)
+            if other is not entry and other.node is not entry.node:
+                at = other.at("name")
+                collector.add(
+                    "duplicate-grader-name",
+                    entry.at("name"),
+                    entry.place.key("name"),
+                    level="warning",
+                    related=[related(at, "first here")],
+                    name=name,
+                    line=at.line,
+                )
+
+
+def _check_skills(
+    loading: Loading, entries: list[ReadEntry], constraints: Section | None, offered: list[str] | None
+) -> None:
+    if offered or (offered is None and loading.skill_dirs):
+        return
+    expecting = needs_skills(loading, entries)
+    expected = constraints.get(EXPECTED_SKILLS) if constraints is not None else None
+    for entry in expecting:
+        loading.collector.add("nothing-under-test", entry.node, entry.place)
+    if not expecting and expected and constraints is not None:
+        place = constraints.place.key(EXPECTED_SKILLS)
+        loading.collector.add("nothing-under-test", constraints.at(EXPECTED_SKILLS), place)

@@ -1,0 +1,244 @@
+"""Loading an eval spec: read, fill, rewrite, check, expand, merge, check again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vally.errors import PluginError, SpecError
+from vally.model.evalspec import Diagnostic, EvalSpec, Project
+from vally.spec.defaults import check_executor, read_defaults
+from vally.spec.diagnostics import Collector, Place, adjust, raise_errors
+from vally.spec.effective import Effective, check_names_across, make_effective, read_root
+from vally.spec.loading import Loading
+from vally.spec.nodes import Entry, MappingNode, Node, ScalarNode, SequenceNode, Source
+from vally.spec.paths import relative_display
+from vally.spec.placeholders import SPEC_RULE, Parameters
+from vally.spec.project import find_project
+from vally.spec.reader import SPEC_BYTES, read_file, read_yaml
+from vally.spec.scoring import check_weights, read_scoring, shown_scoring, weight_keys
+from vally.spec.sections import Section, read_section, wrong_type
+from vally.spec.shapes import read_plain
+from vally.spec.spec_keys import SPEC
+from vally.spec.stimuli import ReadStimulus, check_names, read_stimuli
+from vally.spec.templates import expand_rows
+
+if TYPE_CHECKING:
+    from vally.host import PluginHost
+
+_EVAL_SUFFIX = re.compile(r"(?:^|/)eval$")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedSpec:
+    """The outcome of reading one spec.
+
+    `spec` is None when the file has no usable structure; it may exist beside errors. `used_params` are the names of
+    all parameters that the files mention, `environment_values` the process variables that placeholders used.
+    """
+
+    spec: EvalSpec | None
+    diagnostics: tuple[Diagnostic, ...]
+    used_params: frozenset[str] = frozenset()
+    environment_values: Mapping[str, str]
+
+
+def load_eval_spec(
+    path: str | Path,
+    *,
+    params: Mapping[str, str] | None = None,
+    project: Project | None = None,
+    host: PluginHost | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> EvalSpec:
+    """Load a spec; raises SpecError with all diagnostics when any of them is an error.
+
+    Without `project` the project file is looked up, without `host` installed plugins are used. `environ` are the
+    variables that placeholders may use, by default none.
+    """
+    loaded = read_eval_spec(path, params=params, project=project, host=host, environ=environ)
+    raise_errors(loaded.diagnostics)
+    if loaded.spec is None:
+        raise SpecError(f"{path}: nothing to load", diagnostics=loaded.diagnostics)
+    return loaded.spec
+
+
+def read_eval_spec(
+    path: str | Path,
+    *,
+    params: Mapping[str, str] | None = None,
+    project: Project | None = None,
+    host: PluginHost | None = None,
+    environ: Mapping[str, str] | None = None,
+    strict: bool = False,
+    lint: bool = False,
+    skill_dirs: bool = False,
+) -> LoadedSpec:
+    """Read a spec with every diagnostic; never raises for what the file holds.
+
+    `strict` raises warnings to errors, `lint` uses the levels of `vally lint`, `skill_dirs` says that skills are
+    offered where a stimulus declares none. Raises PluginError when a plugin the user named cannot be used.
+    """
+    absolute = Path(path).absolute()
+    if project is None:
+        project = find_project(absolute.parent, Path.cwd())
+    parameters = Parameters(params or {}, environ or {})
+    source = Source(relative_display(absolute, project.root), absolute, absolute.parent)
+    collector = Collector(lint=lint)
+    loading = Loading(
+        source=source,
+        collector=collector,
+        project=project,
+        host=host if host is not None else _installed_plugins(),
+        parameters=parameters,
+        skill_dirs=skill_dirs,
+    )
+    node = _parsed(loading)
+    spec = None if node is None else _build(loading, node)
+    diagnostics = adjust(collector.ordered(), strict=strict)
+    return LoadedSpec(
+        spec=None if spec is None else replace(spec, diagnostics=diagnostics),
+        diagnostics=diagnostics,
+        used_params=frozenset(parameters.mentioned),
+        environment_values=dict(parameters.from_environment),
+    )
+
+
+def _installed_plugins() -> PluginHost:
+    from vally.host import PluginHost
+
+    return PluginHost()
+
+
+def _parsed(loading: Loading) -> MappingNode | None:
+    """Steps 1 to 4: the tree with placeholders filled and older spellings rewritten, or None after an error."""
+    collector, source = loading.collector, loading.source
+    data = read_file(source.path, source, SPEC_BYTES, collector)
+    node = None if data is None else read_yaml(data, source, collector)
+    if collector.has_errors:
+        return None
+    if node is None:
+        collector.add("empty-document", Node(source, 1, 1))
+        return None
+    if not isinstance(node, MappingNode):
+        wrong_type(node, Place(), collector, "a mapping", title="an eval spec")
+        return None
+    filled = loading.filler.fill(node, SPEC_RULE)
+    assert isinstance(filled, MappingNode)
+    return _rewritten(filled, collector)
+
+
+def _rewritten(node: MappingNode, collector: Collector) -> MappingNode:
+    """`config` at the root is an older spelling of `defaults`."""
+    key = node.key("config")
+    if key is None:
+        return node
+    place = Place().key("config")
+    if node.key("defaults") is not None:
+        collector.add("config-and-defaults", key, place)
+        entries = [entry for entry in node.entries if entry.key.text != "config"]
+    else:
+        collector.add("deprecated-key", key, place, old="config", new="defaults")
+        renamed = ScalarNode(key.source, key.line, key.column, "defaults", key.style)
+        entries = [Entry(renamed if entry.key is key else entry.key, entry.value) for entry in node.entries]
+    return MappingNode(node.source, node.line, node.column, entries)
+
+
+def _build(loading: Loading, node: MappingNode) -> EvalSpec | None:
+    """Steps 5 to 10."""
+    section = read_section(node, SPEC, Place(), loading.collector)
+    if section is None:
+        return None
+    defaults = read_defaults(loading, section.get("defaults"))
+    if defaults.executor is not None:
+        nested = section.get("defaults")
+        check_executor(loading, defaults.executor, nested.at("executor"), nested.place.key("executor"))
+    root = read_root(loading, section)
+    stimuli = _stimuli(loading, section)
+    effective = [make_effective(loading, root, stimulus) for stimulus in stimuli]
+    check_names_across(loading.collector, effective)
+    scoring = read_scoring(section.get("scoring"))
+    _check_whole(loading, section, effective, bool(scoring.threshold is not None))
+    return EvalSpec(
+        name=section.get("name") or default_name(loading.source.display),
+        path=loading.source.path,
+        display_path=loading.source.display,
+        description=section.get("description"),
+        version=section.get("version"),
+        type=section.get("type"),
+        defaults=defaults,
+        stimuli=tuple(item.stimulus for item in effective),
+        scoring=scoring,
+        tags=section.get("tags", {}),
+        metadata=section.get("metadata", {}),
+        document=_document(section, root.layers, effective),
+    )
+
+
+def _stimuli(loading: Loading, section: Section) -> list[ReadStimulus]:
+    place = Place().key("stimuli")
+    stimuli = read_stimuli(loading, section.get("stimuli"), place)
+    rows = section.get("stimuli_from")
+    if rows is not None:
+        stimuli += expand_rows(loading, rows, Place().key("stimuli_from"))
+    check_names(loading, stimuli)
+    written = section.written.get("stimuli")
+    if rows is None and (written is None or (isinstance(written, SequenceNode) and not written.items)):
+        loading.collector.add("no-stimuli", written or section.node, place)
+    return stimuli
+
+
+def _check_whole(loading: Loading, section: Section, effective: list[Effective], threshold: bool) -> None:
+    collector = loading.collector
+    nested = section.get("scoring")
+    try:
+        types = loading.host.records("grader")
+    except PluginError:
+        types = {}
+    check_weights(weight_keys(nested), types, [item.entries for item in effective], collector)
+    golden = any(
+        item.stimulus.golden_patch or item.stimulus.golden_command or item.stimulus.golden_trajectory
+        for item in effective
+    )
+    if section.get("type") == "regression" and not threshold and not golden:
+        collector.add("regression-without-baseline", section.at("type"), Place().key("type"))
+
+
+def default_name(display: str) -> str:
+    """The label of a spec without `name`: its path without extension and without a final `/eval`."""
+    stem = re.sub(r"\.[^./]+$", "", display)
+    return _EVAL_SUFFIX.sub("", stem) or stem
+
+
+def _document(section: Section, layers: Mapping[str, Any], effective: list[Effective]) -> dict[str, Any]:
+    """The effective spec with spec keys."""
+    document: dict[str, Any] = {
+        key: section.get(key) for key in ("name", "description", "version", "type") if key in section.values
+    }
+    defaults = section.get("defaults")
+    if defaults is not None:
+        document["defaults"] = _plain_defaults(defaults)
+    document.update({key: dict(layer.shown) for key, layer in layers.items() if layer.shown})
+    document["stimuli"] = [dict(item.stimulus.document) for item in effective]
+    if section.get("scoring") is not None:
+        document["scoring"] = shown_scoring(section.get("scoring"))
+    if section.get("tags"):
+        document["tags"] = {
+            key: value if isinstance(value, str) else list(value) for key, value in section.get("tags").items()
+        }
+    if section.get("metadata"):
+        document["metadata"] = section.get("metadata")
+    return document
+
+
+def _plain_defaults(section: Section) -> dict[str, Any]:
+    plain = {}
+    for key, value in section.values.items():
+        if isinstance(value, Node):
+            plain[key] = read_plain(value, Place(), Collector(muted=True), written=True)
+        else:
+            plain[key] = getattr(value, "text", value)
+    return {key: value for key, value in plain.items() if isinstance(value, str | int | float | dict | list)}

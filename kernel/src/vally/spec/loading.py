@@ -1,0 +1,76 @@
+"""What one load of a spec shares: its file, its project, plugins, parameters and diagnostics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vally.spec import paths
+from vally.spec.diagnostics import Collector, Place
+from vally.spec.nodes import Node, ScalarNode, Source
+from vally.spec.placeholders import Filler, Parameters
+
+if TYPE_CHECKING:
+    from vally.host import PluginHost
+    from vally.model.evalspec import Project
+
+
+@dataclass(kw_only=True)
+class Loading:
+    """The state of one load. `skill_dirs` tells that skills are offered where a stimulus declares none."""
+
+    source: Source
+    collector: Collector
+    project: Project
+    host: PluginHost
+    parameters: Parameters = field(default_factory=Parameters)
+    skill_dirs: bool = False
+    memo: dict[Any, Any] = field(default_factory=dict)
+
+    @property
+    def filler(self) -> Filler:
+        """Fills placeholders with the parameters of this load."""
+        return Filler(self.parameters, self.collector)
+
+    @cached_property
+    def committed(self) -> bool:
+        """Whether the spec lies in a git work tree."""
+        return paths.repository_root(self.source.path) is not None
+
+    def resolve(self, node: ScalarNode, place: Place, text: str | None = None) -> Path:
+        """The absolute path that a scalar names, from the directory of its file.
+
+        A path of the project file that exists only below the directory of the spec is taken from there.
+        """
+        written = node.text if text is None else text
+        self.check_absolute(node, place)
+        path = paths.absolute(node.source.base, written)
+        if node.source is self.source or paths.exists(path):
+            return path
+        legacy = paths.absolute(self.source.base, written)
+        if legacy != path and paths.exists(legacy):
+            self.warn_legacy_base(node, place)
+            return legacy
+        return path
+
+    def check_absolute(self, node: ScalarNode, place: Place) -> None:
+        """Warn about an absolute path in a committed spec."""
+        if self.committed and paths.is_written_absolute(node):
+            self.collector.add("absolute-path", node, place, path=node.text)
+
+    def warn_legacy_base(self, node: ScalarNode, place: Place) -> None:
+        """Warn that a path of the project file was found relative to the spec."""
+        self.collector.add("legacy-path-base", node, place, path=node.text)
+
+    def display(self, path: Path) -> str:
+        """A path as messages name it."""
+        return paths.relative_display(path, self.project.root)
+
+
+def shown_path(node: Node, path: Path) -> str:
+    """A path as records show it: absolute, or the placeholders of process variables as written."""
+    if isinstance(node, ScalarNode) and node.written is not None:
+        return node.written
+    return path.as_posix()

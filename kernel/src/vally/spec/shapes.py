@@ -1,0 +1,293 @@
+"""The shapes of values: text, numbers, durations, lists, maps of texts."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from vally.spec.diagnostics import Collector, Place
+from vally.spec.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from vally.spec.scalars import describe, is_null, scalar_value, shown
+from vally.spec.sections import INVALID, Items, Shape, Table, read_section, wrong_type, wrong_value
+from vally.text.durations import InvalidDuration, parse_duration
+from vally.text.numbers import es_number
+
+_YES_NO = frozenset({"yes", "no", "on", "off", "y", "n"})
+BOOLEAN_HINT = "write true or false"
+_DIGITS = re.compile("[0-9]{1,15}")
+
+
+def is_yes_no(node: Node) -> bool:
+    """Whether a value is a word that YAML 1.1 took for a boolean."""
+    return isinstance(node, ScalarNode) and not node.style and node.text.lower() in _YES_NO
+
+
+class RawShape:
+    """Any value, read later: the node itself."""
+
+    def read(self, node: Node, place: Place, collector: Collector) -> Any:
+        return INVALID if isinstance(node, ScalarNode) and node.unresolved else node
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A string; `blank` says whether it may hold only white space, `expected` is the form of `pattern` in words."""
+
+    blank: bool = False
+    pattern: str | None = None
+    expected: str = ""
+
+    def read(self, node: Node, place: Place, collector: Collector) -> Any:
+        text = read_text(node, place, collector)
+        if text is INVALID:
+            return INVALID
+        if not self.blank and not text.strip():
+            return wrong_value(node, place, collector, "a text that is not blank")
+        if self.pattern and not re.fullmatch(self.pattern, text):
+            return wrong_value(node, place, collector, self.expected)
+        return text
+
+
+def read_text(node: Node, place: Place, collector: Collector) -> Any:
+    """A string without coercion."""
+    if isinstance(node, ScalarNode) and not node.unresolved and isinstance(value := scalar_value(node), str):
+        return value
+    return wrong_type(node, place, collector, "a string")
+
+
+@dataclass(frozen=True, slots=True)
+class TextOfScalar:
+    """A string, or a number or boolean as its scalar text, with a warning unless `silent`."""
+
+    silent: bool = False
+
+    def read(self, node: Node, place: Place, collector: Collector) -> Any:
+        if not isinstance(node, ScalarNode) or node.unresolved or scalar_value(node) is None:
+            return wrong_type(node, place, collector, "a string")
+        if not self.silent and not isinstance(scalar_value(node), str):
+            collector.add("coerced-scalar", node, place, value=node.text)
+        return node.text
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One of fixed words."""
+
+    words: tuple[str, ...]
+
+    def read(self, node: Node, place: Place, collector: Collector) -> Any:
+        text = read_text(node, place, collector)
+        if text is INVALID or text in self.words:
+            return text
+        from vally.spec.diagnostics import suggestion
+
+        return wrong_value(node, place, collector, any_of(self.words), hint=suggestion(text, self.words))
+
+
+def any_of(words: tuple[str, ...]) -> str:
+    """Words as an alternative: `a, b or c`."""
+    return f"{', '.join(words[:-1])} or {words[-1]}" if len(words) > 1 else words[0]
+
+
+class Boolean:
+    """`true` or `false`."""
+
+    def read(self, node: Node, place: Place, collector: Collector) -> Any:
+        if isinstance(node, ScalarNode) and not node.unresolved and isinstance(value := scalar_value(node), bool):
+            return value
+        hint = BOOLEAN_HINT if is_yes_no(node) else None
+        return wrong_type(node, place, collector, "true or false", hint=hint)
+
+
+@dataclass(frozen=True, slots=True)
+class Integer:
+    """An integer in a range."""
+
+    low: int = 0
+    high: int | None = None
+
+    def read(self, node: Node, place: Place, collector: Collector) -> Any:
+        value = _number(node)
+        if not isinstance(value, int):
+            return wrong_type(node, place, collector, "an integer")
+        if value < self.low or (self.high is not None and value > self.high):
+            upper = f"{self.low}..{self.high}" if self.high is not None else f">= {self.low}"
+            return wrong_value(node, place, collector, f"an integer {upper}")
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A finite number in a range."""
+
+    low: float = 0
+    high: float | None = None
+
+    def read(self, node: Node, place: Place, collector: Collector) -> Any:
+        value = _number(node)
+        if value is None or not math.isfinite(value):
+            return wrong_type(node, place, collector, "a number")
+        if value < self.low or (self.high is not None and value > self.high):
+            bounds = f"{es_number(self.low)}..{es_number(self.high)}" if self.high is not None else f">= {self.low}"
+            return wrong_value(node, place, collector, f"a number {bounds}")
+        return float(value)
+
+
+def _number(node: Node) -> int | float | None:
+    value = scalar_value(node) if isinstance(node, ScalarNode) and not node.unresolved else None
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+class Duration(NamedTuple):
+    """A length of time: milliseconds and the text that says it, with a unit."""
+
+    ms: int
+    text: str
+
+
+class DurationShape:
+    """A duration above zero; a bare number means seconds, with a warning."""
+
+    def read(self, node: Node, place: Place, collector: Collector) -> Any:
+        if not isinstance(node, ScalarNode) or node.unresolved:
+            return wrong_type(node, place, collector, "a duration")
+        try:
+            duration = read_duration(node)
+        except InvalidDuration:
+            collector.add("invalid-duration", node, place, key=place.label, value=shown(node))
+            return INVALID
+        if duration.text != node.text:
+            hint_value = duration.text.removesuffix("s")
+            collector.add("bare-duration", node, place, key=place.label, value=hint_value)
+        return duration
+
+
+def read_duration(node: ScalarNode) -> Duration:
+    """The duration of a scalar; raises InvalidDuration."""
+    number = _number(node)
+    text = node.text
+    if number is not None and math.isfinite(number):
+        text = f"{es_number(number)}s"
+    elif _DIGITS.fullmatch(text):
+        text = f"{int(text)}s"
+    ms = parse_duration(text)
+    if ms == 0:
+        raise InvalidDuration(f"'{text}' is not longer than zero")
+    return Duration(ms, text)
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf:
+    """A list; `single` says what a string in its place is: an error, a one-item list, or that with a warning."""
+
+    item: Shape
+    single: str = "error"
+    nonempty: bool = False
+    of: str = "a list"
+
+    def read(self, node: Node, place: Place, collector: Collector) -> Any:
+        if isinstance(node, ScalarNode) and self.single != "error" and isinstance(scalar_value(node), str):
+            if self.single == "warning" and not node.unresolved:
+                collector.add("scalar-for-list", node, place, key=place.label)
+            value = self.item.read(node, place, collector)
+            return INVALID if value is INVALID else Items((value,), (node,))
+        if not isinstance(node, SequenceNode):
+            return wrong_type(node, place, collector, self.of)
+        if self.nonempty and not node.items:
+            return wrong_value(node, place, collector, "at least one item", value="an empty list")
+        found = [(self.item.read(item, place.item(index), collector), item) for index, item in enumerate(node.items)]
+        kept = [(value, item) for value, item in found if value is not INVALID]
+        if len(kept) < len(found) and not kept:
+            return INVALID
+        return Items(tuple(value for value, _ in kept), tuple(item for _, item in kept))
+
+
+KeyCheck = Callable[[ScalarNode, Place, Collector], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class MapOf:
+    """A mapping from free names to values. With `nullable` a null value is kept as None, else it means absent."""
+
+    value: Shape
+    check: KeyCheck | None = None
+    nullable: bool = False
+
+    def read(self, node: Node, place: Place, collector: Collector) -> Any:
+        if is_null(node):
+            return {}
+        if not isinstance(node, MappingNode):
+            return wrong_type(node, place, collector, "a mapping")
+        values: dict[str, Any] = {}
+        for key, item in node.entries:
+            if self.check and not self.check(key, place, collector):
+                continue
+            if is_null(item):
+                if self.nullable:
+                    values[key.text] = None
+                continue
+            value = self.value.read(item, place.key(key.text), collector)
+            if value is not INVALID:
+                values[key.text] = value
+        return values
+
+
+@dataclass(frozen=True, slots=True)
+class SectionOf:
+    """A mapping with fixed keys."""
+
+    table: Table
+
+    def read(self, node: Node, place: Place, collector: Collector) -> Any:
+        section = read_section(node, self.table, place, collector)
+        return INVALID if section is None else section
+
+
+class Opaque:
+    """Any JSON-like value, as it is."""
+
+    def read(self, node: Node, place: Place, collector: Collector) -> Any:
+        return read_plain(node, place, collector)
+
+
+class OpaqueMapping:
+    """A mapping of JSON-like values, as it is."""
+
+    def read(self, node: Node, place: Place, collector: Collector) -> Any:
+        if not isinstance(node, MappingNode):
+            return wrong_type(node, place, collector, "a mapping")
+        return read_plain(node, place, collector)
+
+
+def read_plain(node: Node, place: Place, collector: Collector, *, written: bool = False) -> Any:
+    """The value of a tree as dicts, lists and scalars, a new one on each call; INVALID when a number is not finite.
+
+    With `written` process variables appear as their placeholders.
+    """
+    if isinstance(node, ScalarNode):
+        if node.unresolved:
+            return INVALID
+        value = scalar_value(node)
+        if isinstance(value, float) and not math.isfinite(value):
+            return wrong_type(node, place, collector, "a number between -(2^53 - 1) and 2^53 - 1")
+        return shown(node) if written and node.written is not None else value
+    broken = False
+    if isinstance(node, SequenceNode):
+        items = [
+            read_plain(item, place.item(index), collector, written=written) for index, item in enumerate(node.items)
+        ]
+        return INVALID if any(item is INVALID for item in items) else items
+    assert isinstance(node, MappingNode)
+    mapping = {}
+    for key, item in node.entries:
+        mapping[key.text] = read_plain(item, place.key(key.text), collector, written=written)
+        broken = broken or mapping[key.text] is INVALID
+    return INVALID if broken else mapping
+
+
+def describe_value(node: Node) -> str:
+    """A value as messages quote it."""
+    return describe(node)

@@ -1,0 +1,50 @@
+"""The keys at the root of an eval spec."""
+
+from __future__ import annotations
+
+from vally.spec.defaults import DEFAULTS
+from vally.spec.diagnostics import Collector, Place, suggestion
+from vally.spec.nodes import Entry
+from vally.spec.scoring import SCORING
+from vally.spec.sections import Key, Table
+from vally.spec.shapes import Choice, OpaqueMapping, RawShape, SectionOf, Text, TextOfScalar
+from vally.spec.stimuli import ARTIFACTS
+from vally.spec.tags import TagsShape
+
+_ENVIRONMENT = Key(RawShape(), "mapping, or name of an environment of the project file")
+
+
+def _unknown(table: Table, entry: Entry, place: Place, collector: Collector) -> None:
+    """An error when it may be a misspelt key, else a key of another tool."""
+    key, name = entry.key, entry.key.text
+    hint = next(
+        (f"move it under {nested.title}" for nested in (DEFAULTS, SCORING) if name in nested.keys),
+        suggestion(name, table.keys),
+    )
+    if hint is None:
+        collector.add("foreign-key", key, place.key(name), key=name)
+    else:
+        collector.add("unknown-key", key, place.key(name), hint=hint, key=name, where="the eval spec")
+
+
+SPEC = Table(
+    "eval spec",
+    {
+        "name": Key(Text(), "label of the eval"),
+        "description": Key(Text(blank=True), "free text"),
+        "version": Key(TextOfScalar(silent=True), "the author's own version label"),
+        "type": Key(Choice(("capability", "regression")), "intent"),
+        "defaults": Key(SectionOf(DEFAULTS), "trials, limits, models, executor"),
+        "environment": _ENVIRONMENT,
+        "agent_environment": _ENVIRONMENT,
+        "grading_environment": _ENVIRONMENT,
+        "graders": Key(RawShape(), "checks in front of each stimulus's own"),
+        "artifacts": Key(SectionOf(ARTIFACTS), "files to keep, for every stimulus"),
+        "stimuli": Key(RawShape(), "what the agent is asked"),
+        "stimuli_from": Key(RawShape(), "stimuli made from the rows of a data file"),
+        "scoring": Key(SectionOf(SCORING), "how results become a verdict"),
+        "tags": Key(TagsShape(), "tags of every stimulus"),
+        "metadata": Key(OpaqueMapping(), "handed to reporters"),
+    },
+    unknown=_unknown,
+)
