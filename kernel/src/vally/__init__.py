@@ -116,6 +116,7 @@ if TYPE_CHECKING:
     from vally.records import Reporter as Reporter
     from vally.records import ReporterSpec as ReporterSpec
     from vally.run.agent import run_agent as run_agent
+    from vally.run.atomic import atomic_write as atomic_write
     from vally.run.builder import TrajectoryBuilder as TrajectoryBuilder
     from vally.run.environment import agent_environment as agent_environment
     from vally.run.grading import GradingRequest as GradingRequest
@@ -154,16 +155,19 @@ if TYPE_CHECKING:
     from vally.run.reporting import TrialDone as TrialDone
     from vally.run.reporting import TrialPhase as TrialPhase
     from vally.run.reporting import TrialStart as TrialStart
-    from vally.run.results_file import atomic_write as atomic_write
+    from vally.run.results_file import index_results as index_results
     from vally.run.scoring import aggregate_grade as aggregate_grade
     from vally.run.scoring import compute_multi_trial_metrics as compute_multi_trial_metrics
     from vally.run.scoring import compute_skill_score as compute_skill_score
     from vally.run.scoring import compute_stimulus_score as compute_stimulus_score
+    from vally.run.scoring import counted_score as counted_score
     from vally.run.scoring import has_grader_error as has_grader_error
+    from vally.run.scoring import mean as mean
     from vally.run.scoring import pass_at_k as pass_at_k
     from vally.run.scoring import pass_at_k_naive as pass_at_k_naive
     from vally.run.scoring import pass_hat_k as pass_hat_k
     from vally.run.scoring import pass_to_the_k as pass_to_the_k
+    from vally.run.scoring import reaches as reaches
     from vally.run.scoring import resolve_grade_pass as resolve_grade_pass
     from vally.run.segments import segment as segment
     from vally.run.statistics import mcnemar as mcnemar
@@ -271,10 +275,11 @@ _NAMES = {
         "Diagnostics EvalComplete PlannedEval PlannedStimulus RunComplete RunOptions RunStart TrialDone "
         "TrialPhase TrialStart"
     ),
-    "vally.run.results_file": "atomic_write",
+    "vally.run.atomic": "atomic_write",
+    "vally.run.results_file": "index_results",
     "vally.run.scoring": (
-        "aggregate_grade compute_multi_trial_metrics compute_skill_score compute_stimulus_score "
-        "has_grader_error pass_at_k pass_at_k_naive pass_hat_k pass_to_the_k resolve_grade_pass"
+        "aggregate_grade compute_multi_trial_metrics compute_skill_score compute_stimulus_score counted_score "
+        "has_grader_error mean pass_at_k pass_at_k_naive pass_hat_k pass_to_the_k reaches resolve_grade_pass"
     ),
     "vally.run.segments": "segment",
     "vally.run.statistics": "mcnemar mean_interval paired_interval pooled_mean sign_test t_quantile",
