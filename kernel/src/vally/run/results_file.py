@@ -53,9 +53,7 @@ class ResultsFile:
         self.path = path
         is_new = not path.exists()
         try:
-            self._descriptor = os.open(
-                path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o666
-            )
+            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o666)
         except OSError as error:
             raise ResultsWriteError(path, _reason(error)) from error
         if is_new:

@@ -36,9 +36,7 @@ class RunTally:
     ) -> None:
         rates = pass_rates or {}
         self._rules = {
-            planned.index: EvalRules(
-                threshold=planned.threshold, pass_rate=rates.get(planned.index), graded=graded
-            )
+            planned.index: EvalRules(threshold=planned.threshold, pass_rate=rates.get(planned.index), graded=graded)
             for planned in evals
         }
         self._evals = {planned.index: planned for planned in evals if _planned_trials(planned)}
@@ -163,9 +161,7 @@ class RunTally:
 
     def _ordered(self, planned: PlannedEval) -> list[TrialFacts]:
         """Trials of an eval in plan order, whatever the order in which they ended."""
-        return [
-            trial for stimulus in planned.stimuli for trial in self.stimulus_trials(planned.index, stimulus.name)
-        ]
+        return [trial for stimulus in planned.stimuli for trial in self.stimulus_trials(planned.index, stimulus.name)]
 
     def _all(self) -> list[TrialFacts]:
         return [facts for planned in self._evals.values() for facts in self._ordered(planned)]

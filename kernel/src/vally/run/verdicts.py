@@ -238,17 +238,20 @@ def _ungradable(stimuli: Sequence[StimulusTally]) -> list[str]:
     ]
 
 
-def _score_verdict(
-    stimuli: Sequence[StimulusTally], rules: EvalRules, overall: float | None
-) -> tuple[bool, str]:
+def _score_verdict(stimuli: Sequence[StimulusTally], rules: EvalRules, overall: float | None) -> tuple[bool, str]:
     """Whether threshold and pass rate are reached, or with neither every trial passed; and the text for it."""
+    reached: list[str] = []
     if rules.threshold is not None and overall is not None:
         if not reaches(overall, rules.threshold):
             return False, _comparison("score", overall, "<", rules.threshold)
-        if rules.pass_rate is None:
-            return True, _comparison("score", overall, ">=", rules.threshold)
+        reached.append(_comparison("score", overall, ">=", rules.threshold))
     if rules.pass_rate is not None:
-        return _rate_verdict(stimuli, rules.pass_rate)
+        enough, text = _rate_verdict(stimuli, rules.pass_rate)
+        if not enough:
+            return False, text
+        reached.append(text)
+    if reached:
+        return True, ", ".join(reached)
     total = sum(stimulus.n for stimulus in stimuli)
     failed = total - sum(stimulus.c for stimulus in stimuli)
     if failed:
