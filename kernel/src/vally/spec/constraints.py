@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from vally.errors import ConfigInvalid, PluginError
@@ -131,7 +132,7 @@ def _plain(value: Any) -> Any:
     return getattr(value, "text", value)
 
 
-def check_skill_names(loading: Loading, section: Section | None, offered: list[str] | None) -> None:
+def check_skill_names(loading: Loading, section: Section | None, offered: Sequence[str] | None) -> None:
     """Warn about expected skills that a stimulus with skills does not declare."""
     expected = section.get(EXPECTED_SKILLS) if section is not None else None
     if section is None or expected is None or offered is None:

@@ -13,6 +13,8 @@ from vally.spec.nodes import Node, Source
 from vally.text.suggest import did_you_mean
 
 KEPT_PER_FILE = 200
+# Enough to choose those that are shown; a file of nothing but mistakes must not fill the memory.
+_COLLECTED_PER_FILE = 5_000
 # Longer words are no misspellings, and comparing them takes time.
 _MAX_WORD = 100
 
@@ -49,6 +51,7 @@ class Collector:
     def __init__(self, *, lint: bool = False, muted: bool = False) -> None:
         self.lint = lint
         self.muted = muted
+        self.has_errors = False
         self._kept: dict[tuple[object, ...], Diagnostic] = {}
         self._counts: dict[str | None, int] = {}
 
@@ -90,9 +93,9 @@ class Collector:
         identity = (diagnostic.code, diagnostic.file, diagnostic.line, diagnostic.column, diagnostic.message)
         if identity in self._kept:
             return
+        self.has_errors = self.has_errors or diagnostic.level == "error"
         count = self._counts[diagnostic.file] = self._counts.get(diagnostic.file, 0) + 1
-        # An error must never get lost behind warnings.
-        if count <= KEPT_PER_FILE or (diagnostic.level == "error" and not self.has_errors):
+        if count <= _COLLECTED_PER_FILE or diagnostic.level == "error":
             self._kept[identity] = diagnostic
 
     def extend(self, diagnostics: Iterable[Diagnostic]) -> None:
@@ -100,22 +103,20 @@ class Collector:
         for diagnostic in diagnostics:
             self.keep(diagnostic)
 
-    @property
-    def has_errors(self) -> bool:
-        """Whether any error was found."""
-        return has_errors(self._kept.values())
-
     def ordered(self) -> tuple[Diagnostic, ...]:
-        """By file, line, column and code, with a last one per file that tells how many were left out."""
-        kept = list(self._kept.values())
-        shown = dict.fromkeys((item.file for item in kept), 0)
-        for item in kept:
-            shown[item.file] += 1
+        """By file, line, column and code; of a file with too many, errors go first and a last one tells the rest."""
+        shown: list[Diagnostic] = []
         for file, count in self._counts.items():
-            if count > shown[file]:
-                message = DIAGNOSTIC_CODES["more-diagnostics"].message({"count": count - shown[file]})
-                kept.append(Diagnostic(code="more-diagnostics", level="info", message=message, file=file))
-        return order(kept)
+            found = sorted((item for item in self._kept.values() if item.file == file), key=_importance)
+            shown += found[:KEPT_PER_FILE]
+            if count > KEPT_PER_FILE:
+                message = DIAGNOSTIC_CODES["more-diagnostics"].message({"count": count - KEPT_PER_FILE})
+                shown.append(Diagnostic(code="more-diagnostics", level="info", message=message, file=file))
+        return order(shown)
+
+
+def _importance(item: Diagnostic) -> tuple[object, ...]:
+    return (item.level != "error", *_rank(item))
 
 
 def order(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:

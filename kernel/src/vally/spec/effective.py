@@ -25,9 +25,9 @@ from vally.spec.environments import (
     Layer,
     Merged,
     check_collisions,
+    known_skills,
     merge_layers,
     read_layer,
-    skill_names,
 )
 from vally.spec.golden import read_golden
 from vally.spec.grader_entries import ReadEntry, check_turns, read_entries
@@ -98,10 +98,11 @@ def make_effective(loading: Loading, root: Root, read: ReadStimulus) -> Effectiv
     own = read_entries(loading, section.get("graders"), section.place.key("graders"))
     entries = [*root.graders, *own, *constraint_entries(loading, constraints)]
     golden, shown_golden = read_golden(loading, section)
-    offered = skill_names(loading, merged)
-    check_skill_names(loading, constraints, offered)
+    offered = known_skills(loading, merged)
+    check_skill_names(loading, constraints, offered.names)
     _check_entries(loading, read, entries)
-    _check_skills(loading, entries, constraints, offered)
+    if offered.nothing:
+        _report_nothing_under_test(loading, entries, constraints)
     attachments: list[Attachment] = []
     shown_attachments: list[dict[str, Any]] = []
     if "attachments" in section.values:
@@ -237,15 +238,11 @@ def check_names_across(collector: Collector, effective: Sequence[Effective]) -> 
                 )
 
 
-def _check_skills(
-    loading: Loading, entries: list[ReadEntry], constraints: Section | None, offered: list[str] | None
-) -> None:
-    if offered or (offered is None and loading.skill_dirs):
-        return
+def _report_nothing_under_test(loading: Loading, entries: list[ReadEntry], constraints: Section | None) -> None:
+    """Once per stimulus, at the first check that needs a skill."""
     expecting = needs_skills(loading, entries)
-    expected = constraints.get(EXPECTED_SKILLS) if constraints is not None else None
-    for entry in expecting:
-        loading.collector.add("nothing-under-test", entry.node, entry.place)
-    if not expecting and expected and constraints is not None:
+    if expecting:
+        loading.collector.add("nothing-under-test", expecting[0].node, expecting[0].place)
+    elif constraints is not None and constraints.get(EXPECTED_SKILLS):
         place = constraints.place.key(EXPECTED_SKILLS)
         loading.collector.add("nothing-under-test", constraints.at(EXPECTED_SKILLS), place)

@@ -84,6 +84,8 @@ class Layer:
     actual: dict[str, Any] = field(default_factory=dict)
     shown: dict[str, Any] = field(default_factory=dict)
     skills: list[tuple[Path, Node]] = field(default_factory=list)
+    lacks_skills: bool = False
+    """Some skill that it lists was not found, so that nothing can be said about the list."""
 
 
 NO_LAYER = Layer()
@@ -178,7 +180,9 @@ def _read_skills(loading: Loading, layer: Layer, items: Any, place: Place) -> No
     """Only an empty list as written clears; one whose skills are all missing does not."""
     shown_skills: list[str] = []
     for index, (_, node) in enumerate(items.pairs()):
-        for path in offered_skills(loading, node, place.item(index)):
+        found = offered_skills(loading, node, place.item(index))
+        layer.lacks_skills = layer.lacks_skills or not found
+        for path in found:
             layer.skills.append((path, node))
             shown_skills.append(shown_path(node, path))
     if layer.skills or not items:
@@ -226,11 +230,22 @@ def check_collisions(loading: Loading, merged: Merged) -> None:
             )
 
 
-def skill_names(loading: Loading, merged: Merged) -> list[str] | None:
-    """Names of the skills that a stimulus declares, or None when no layer declares any."""
+@dataclass(frozen=True, slots=True)
+class OfferedSkills:
+    """What is known of the skills of a stimulus: `names` is None when no layer declares any, or some are missing."""
+
+    names: tuple[str, ...] | None
+    nothing: bool
+
+
+def known_skills(loading: Loading, merged: Merged) -> OfferedSkills:
+    """The names of the skills that a stimulus declares, and whether none at all is offered to the agent."""
+    if any(layer.lacks_skills for layer in merged.layers):
+        return OfferedSkills(None, nothing=False)
     if "skills" not in merged.actual:
-        return None
-    return [skill_name(loading, path) for path in merged.actual["skills"]]
+        return OfferedSkills(None, nothing=not loading.skill_dirs)
+    names = tuple(skill_name(loading, path) for path in merged.actual["skills"])
+    return OfferedSkills(names, nothing=not names)
 
 
 def check_named(node: Node, name: str, collector: Collector) -> None:
