@@ -69,3 +69,9 @@ def test_the_reference_names_no_option_that_does_not_exist(tmp_path: Path) -> No
 
 def test_every_diagnostic_has_an_entry() -> None:
     assert set(vally.DIAGNOSTIC_CODES) == documented(REFERENCE / "diagnostics.md")
+
+
+@pytest.mark.parametrize("line", re.findall(r"^\| `.*$", (REFERENCE / "diagnostics.md").read_text("utf-8"), re.MULTILINE))
+def test_diagnostics_have_the_level_that_the_reference_says(line: str) -> None:
+    _, codes, level, *_ = (cell.strip() for cell in line.split("|"))
+    assert {vally.DIAGNOSTIC_CODES[code.strip("`")].level for code in codes.split(", ")} == {level}
