@@ -153,6 +153,9 @@ class PluginHost:
         factory = self._resolve(record, record.factory, "factory")
         if not callable(factory):
             raise self._unusable(record, record.factory, "is not callable")
+        if hasattr(factory, "make_context"):
+            # Calling a click command would run it with the arguments of this program.
+            raise self._unusable(record, record.factory, "is a click command, not a function that returns one")
         instance, error = guarded(factory)
         if error is not None:
             raise self._unusable(record, record.factory, self._reason(error)) from error
@@ -215,6 +218,10 @@ class PluginHost:
         """Return the warnings gathered so far and forget them; each is given out once."""
         taken, self._warnings = self._warnings, []
         return taken
+
+    def specifier_warnings(self) -> tuple[str, ...]:
+        """Those of the warnings that are about options and specifiers, not about what was loaded."""
+        return tuple(self._catalog().warnings)
 
     def listing(self, kinds: Sequence[str] | None = None) -> tuple[PluginInfo, ...]:
         """Everything known of the given kinds (all by default), failed, conflicting and left-out plugins included."""

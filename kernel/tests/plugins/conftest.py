@@ -6,14 +6,17 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import importlib_metadata
 import packaging.specifiers
+import platformdirs
 import pytest
 import stevedore.named
+import yaml
 from plugin_sites import Site
 
 # Imported before the site directory hides what is installed.
-_NEEDED = (importlib_metadata, packaging.specifiers, stevedore.named)
+_NEEDED = (click, importlib_metadata, packaging.specifiers, platformdirs, stevedore.named, yaml)
 
 
 @pytest.fixture

@@ -57,7 +57,8 @@ def _host(context: CliContext) -> PluginHost | None:
 def _print_warnings(host: PluginHost) -> None:
     from vally.cli.messages import print_warning
 
-    for warning in host.take_warnings():
+    # What failed or conflicts stands in the list itself.
+    for warning in host.specifier_warnings():
         print_warning(warning)
 
 
