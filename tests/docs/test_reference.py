@@ -17,6 +17,7 @@ HOOKS = [f"vally_{name}" for name in (
     "graders", "executors", "backends", "judges", "reporters", "commands", "exporters", "eval_providers",
 )]  # fmt: skip
 COMMANDS = (("eval",), ("plugins", "list"))
+DIAGNOSTIC_ROWS = re.findall(r"^\| `.*$", (REFERENCE / "diagnostics.md").read_text(encoding="utf-8"), re.MULTILINE)
 HOST = vally.PluginHost()
 
 
@@ -71,7 +72,7 @@ def test_every_diagnostic_has_an_entry() -> None:
     assert set(vally.DIAGNOSTIC_CODES) == documented(REFERENCE / "diagnostics.md")
 
 
-@pytest.mark.parametrize("line", re.findall(r"^\| `.*$", (REFERENCE / "diagnostics.md").read_text("utf-8"), re.MULTILINE))
+@pytest.mark.parametrize("line", DIAGNOSTIC_ROWS)
 def test_diagnostics_have_the_level_that_the_reference_says(line: str) -> None:
     _, codes, level, *_ = (cell.strip() for cell in line.split("|"))
     assert {vally.DIAGNOSTIC_CODES[code.strip("`")].level for code in codes.split(", ")} == {level}
