@@ -48,6 +48,17 @@ def runner(trial_id: str, tmp_path: Path) -> LocalProcessRunner:
 
 
 @pytest.fixture
+def daemon() -> Callable[..., str]:
+    """Shell text that starts a process in a session of its own and waits until it is there."""
+
+    def text(name: str = "daemon", *, before: str = "", output: str = ">/dev/null 2>&1") -> str:
+        started = f"{before} setsid sh -c 'touch {name}.up; exec sleep 600' {output} &"
+        return f"{started} while [ ! -e {name}.up ]; do sleep 0.02; done; "
+
+    return text
+
+
+@pytest.fixture
 def script(tmp_path: Path) -> Callable[[str, str], list[str]]:
     """Write a shell script and return the command that runs it."""
 

@@ -36,9 +36,10 @@ async def main():
         runner.mark("SESSION_OF", name + "-mark")
         await runner.start(["sh", "-c", "trap '' TERM; sleep 600 & wait"])
         await runner.start(["env", "-i", "sh", "-c", "cd /; sleep 600 & wait"], env={"PATH": sys.argv[2]})
-        await runner.run(["sh", "-c", "setsid nohup sleep 600 >/dev/null 2>&1 & (cd /; setsid sleep 600 &) "
-                                      ">/dev/null 2>&1; env -i SESSION_OF=$VALLY_TRIAL-mark sh -c "
-                                      "'cd /; setsid sleep 600 &' >/dev/null 2>&1"])
+        for stray in ("setsid nohup sleep 600", "cd /; setsid sleep 600",
+                      "cd /; env -i SESSION_OF=$VALLY_TRIAL-mark setsid sleep 600"):
+            shell = await runner.start(["sh", "-c", f"( {stray} ) >/dev/null 2>&1 & exit"])
+            await shell.wait()
         if name == sys.argv[-1]:
             await runner.kill_all()
             runner.close()
@@ -141,24 +142,28 @@ async def test_a_normal_end_is_immediate_and_harms_nobody(tmp_path: Path, trial_
 
 
 @pytest.mark.anyio
-async def test_a_shutdown_with_open_trials_ends_them(tmp_path: Path, trial_id: str) -> None:
+async def test_a_shutdown_with_open_trials_ends_them(tmp_path: Path, trial_id: str, daemon: Callable[..., str]) -> None:
     guardian = Guardian()
     scratch = tmp_path / "a name with spaces\nand a line"
     scratch.mkdir()
     runner = LocalProcessRunner(
         trial_id, {"PATH": PATH}, cwd=scratch, owned_dirs=[scratch], removable_dirs=[scratch], guardian=guardian
     )
-    await runner.run(["sh", "-c", "env -i setsid sleep 600 >/dev/null 2>&1 & sleep 0.2"])
+    await runner.run(["sh", "-c", daemon(before=f"env -i PATH={PATH}")])
+    assert find_marked(trial_id, dirs=[scratch])
     guardian.shutdown()
     assert find_marked(trial_id, dirs=[scratch]) == []
     assert not scratch.exists()
 
 
 @pytest.mark.anyio
-async def test_a_guardian_that_was_killed_is_replaced(tmp_path: Path, trial_id: str) -> None:
+async def test_a_guardian_that_was_killed_is_replaced(
+    tmp_path: Path, trial_id: str, daemon: Callable[..., str]
+) -> None:
     guardian = Guardian()
     runner = LocalProcessRunner(trial_id, {"PATH": PATH}, cwd=tmp_path, owned_dirs=[tmp_path], guardian=guardian)
-    await runner.run(["sh", "-c", "setsid sleep 600 >/dev/null 2>&1 & sleep 0.2"])
+    await runner.run(["sh", "-c", daemon()])
+    assert find_marked(trial_id)
     (child,) = guardians()
     child.kill()
     until(lambda: gone(child.pid), 10)

@@ -80,9 +80,16 @@ class Process:
         await self.terminate(0)
 
     async def aclose(self) -> None:
-        """Close the pipes and wait for the end of the process."""
+        """Wait for the end of the process and close the pipes; one that cannot be ended is not waited for."""
         with anyio.CancelScope(shield=True):
-            await self._process.aclose()
+            with anyio.move_on_after(GRACE_SECONDS):
+                await self._process.wait()
+            if self.returncode is not None:
+                await self._process.aclose()
+                return
+            for stream in (self.stdin, self.stdout, self.stderr):
+                if stream is not None:
+                    await stream.aclose()
 
     def _group_exists(self) -> bool:
         if sys.platform == "win32":

@@ -1,0 +1,80 @@
+"""What the end of an agent process means for the trial."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from vally import Completed, ExecutorError, ProcessStartError
+from vally_executor_command.config import CommandConfig
+from vally_executor_command.dialects import ParsedTurn
+
+STDERR_BYTES = 4096
+_STATUS = re.compile(r"(?:api_error_status|status(?:[_ ]?code)?)[\"']?\s*[:=]\s*[\"']?([45]\d\d)\b", re.IGNORECASE)
+_RETRY_AFTER = re.compile(r"retry[-_ ]after[\"']?\s*[:=]\s*[\"']?(\d{1,6})\b", re.IGNORECASE)
+_RETRYABLE = frozenset({408, 409, 425, 429})
+_NOT_STARTABLE = frozenset({"ENOENT", "EACCES", "ENOEXEC", "ENOTDIR", "EPERM"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """An error of the agent. With a `code` it is one of infrastructure, which ends the trial whatever came before."""
+
+    message: str
+    code: str | None = None
+    retryable: bool = False
+    retry_after_ms: int | None = None
+    details: Mapping[str, object] = field(default_factory=dict)
+
+
+def failure_of(done: Completed, parsed: ParsedTurn, stderr: str, config: CommandConfig) -> Failure | None:
+    """Tell what went wrong in a turn that nobody stopped; None when nothing did. `stderr` is redacted."""
+    details: dict[str, object] = {"stderr": stderr} if stderr else {}
+    if done.signal is not None:
+        message = f"the agent was ended by {done.signal}{_last_line(stderr)}"
+        return Failure(message=message, code="agent-crashed", retryable=True, details=details)
+    if done.returncode in config.success_exit_codes and parsed.error is None:
+        return None
+    details["exitCode"] = done.returncode
+    message = parsed.error or f"the agent ended with exit code {done.returncode}{_last_line(stderr)}"
+    status = parsed.status or _status(parsed.error or stderr)
+    if status is None:
+        return Failure(message=message, details=details)
+    return _provider_failure(status, message, details, stderr)
+
+
+def start_error(error: ProcessStartError) -> ExecutorError:
+    """Word a process that could not be started."""
+    if error.errno_name in _NOT_STARTABLE:
+        return ExecutorError(error.message, code="executor-unavailable")
+    if error.errno_name in ("E2BIG", "EINVAL"):
+        return ExecutorError(error.message, code="executor-config")
+    return ExecutorError(error.message, code="agent-start-failed", retryable=True)
+
+
+def tail(content: bytes) -> str:
+    """The end of what an agent wrote to stderr."""
+    return content[-STDERR_BYTES:].decode("utf-8", "replace").strip()
+
+
+def _provider_failure(status: int, message: str, details: Mapping[str, object], text: str) -> Failure:
+    code = {401: "provider-auth", 403: "provider-auth", 429: "provider-rate-limit"}.get(status, "provider-error")
+    wait = _RETRY_AFTER.search(text)
+    return Failure(
+        message=message,
+        code=code,
+        retryable=status in _RETRYABLE or status >= 500,
+        retry_after_ms=int(wait[1]) * 1000 if wait and status == 429 else None,
+        details={**details, "status": status},
+    )
+
+
+def _status(text: str) -> int | None:
+    found = _STATUS.findall(text)
+    return int(found[-1]) if found else None
+
+
+def _last_line(stderr: str) -> str:
+    lines = stderr.splitlines()
+    return f": {lines[-1].strip()[:500]}" if lines else ""

@@ -1,0 +1,41 @@
+"""Files that an agent is given: skills in the workspace, prompt and MCP servers in the trial's own directory."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from vally import McpServer, Skill, segment
+
+
+def copy_skills(skills: Iterable[Skill], target: Path) -> None:
+    """Copy each skill's directory below `target`; one that is there already stays as it is."""
+    for skill in skills:
+        source, place = skill.path.parent, target / segment(skill.name)
+        if source.resolve() != place.resolve():
+            shutil.copytree(source, place, symlinks=True, dirs_exist_ok=True)
+
+
+def write_private(path: Path, text: str) -> Path:
+    """Write a file that only this user can read."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch(mode=0o600)
+    path.write_bytes(text.encode("utf-8", "surrogatepass"))
+    return path
+
+
+def mcp_document(servers: Mapping[str, McpServer]) -> str:
+    """The usual JSON form of MCP servers."""
+    return json.dumps({"mcpServers": {name: _server(server) for name, server in servers.items()}}, indent=2)
+
+
+def _server(server: McpServer) -> dict[str, Any]:
+    if server.type == "stdio":
+        told = {"command": server.command, "args": list(server.args), "env": dict(server.env), "cwd": server.cwd}
+    else:
+        told = {"url": server.url, "headers": dict(server.headers)}
+    tools = None if server.tools is None else list(server.tools)
+    return {"type": server.type, **{key: value for key, value in {**told, "tools": tools}.items() if value is not None}}
