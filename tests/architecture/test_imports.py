@@ -19,7 +19,7 @@ import vally.testing
 each_member = pytest.mark.parametrize("member", MEMBERS, ids=lambda member: member.name)
 each_plugin = pytest.mark.parametrize("plugin", PLUGINS, ids=lambda plugin: plugin.name)
 PUBLIC = {"vally": set(vally.__all__) | {"testing"}, "vally.testing": set(vally.testing.__all__)}
-PROVIDERS = packages_distributions()
+PROVIDERS = {**packages_distributions(), **{member.package: [member.name] for member in MEMBERS}}
 
 
 def is_private(imported: Import) -> bool:
@@ -65,6 +65,14 @@ def test_a_distribution_declares_what_it_imports(member: Member) -> None:
             if imported.top not in sys.stdlib_module_names:
                 providers = {canonicalize_name(name) for name in PROVIDERS.get(imported.top, [])}
                 assert providers & allowed, f"{imported.where}: {imported.module} is not a declared dependency"
+
+
+@each_member
+def test_a_distribution_uses_what_it_declares(member: Member) -> None:
+    tops = {imported.top for path in member.modules() for imported in imports(path)}
+    used = {canonicalize_name(name) for top in tops for name in PROVIDERS.get(top, [])}
+    declared = {canonicalize_name(Requirement(line).name) for line in member.project["dependencies"]}
+    assert declared <= used
 
 
 @each_plugin
