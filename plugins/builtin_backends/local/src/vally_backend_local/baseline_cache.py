@@ -152,7 +152,7 @@ def match_paths(workspace: Workspace, entry: Entry) -> TreeState | None:
         if kind == b"160000":
             links[path] = value.decode("ascii")
             continue
-        found = workspace.status(path)
+        found = None if workspace.is_beyond_link(path) else workspace.status(path)
         if found is None or b"%o %d" % (_kind(found.st_mode), found.st_size) != facts:
             return None
         files[path] = status_of(found)

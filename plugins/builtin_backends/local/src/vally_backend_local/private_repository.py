@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -11,9 +12,12 @@ from pathlib import Path
 from vally_backend_local.blocking_files import blocking_file
 from vally_backend_local.git_process import GitProcess, Limits, SnapshotError
 
+MANY_FILES = 64
+
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
 # Written by hand instead of by `git init`: one process less, and no setting that depends on git's version.
+# A text is compared line by line only up to the threshold, because git needs ten times its size in memory for that.
 # Objects are thrown away with the trial, so they are neither compressed nor flushed. Names that other systems read
 # as `.git` are harmless in a repository that nobody checks out.
 CONFIG = """\
@@ -77,6 +81,7 @@ class PrivateRepository:
         self.index = directory / "index"
         self.objects = directory / "objects"
         self._loaded: str | None = None
+        self._version: tuple[int, int] | None = None
         self._git = GitProcess(git, self._environment(), directory, limits, self._obstacle)
 
     def create(self) -> None:
@@ -130,10 +135,11 @@ class PrivateRepository:
         if not paths:
             return
         self._loaded = None
-        # The threshold streams every content into one pack: bounded memory, and one file instead of thousands.
-        options = ["-c", "core.bigFileThreshold=1"]
+        # Contents above the threshold are streamed, which bounds memory, and all of one command go into one pack:
+        # for many files far cheaper than an object file each.
+        threshold = "1" if len(paths) >= MANY_FILES and self._packs_in_bulk() else "1m"
         self._run(
-            *options,
+            *("-c", f"core.bigFileThreshold={threshold}"),
             *("update-index", "--add", "--remove", "--replace", "-z", "--stdin"),
             cwd=self.workspace,
             stdin=b"\0".join(paths) + b"\0",
@@ -152,6 +158,13 @@ class PrivateRepository:
         # Binary parts are compressed with the setting for loose objects.
         options = ["-c", "core.looseCompression=6", "diff-tree", *DIFF_OPTIONS, "--binary", "--full-index"]
         self._git.stream([*options, before, after], sink, cwd=self.directory)
+
+    def _packs_in_bulk(self) -> bool:
+        """Whether this git puts all contents of one `update-index` into one pack; before 2.37 each got its own."""
+        if self._version is None:
+            found = re.match(rb"git version (\d+)\.(\d+)", self._run("version", cwd=self.directory))
+            self._version = (int(found[1]), int(found[2])) if found else (0, 0)
+        return self._version >= (2, 37)
 
     def _obstacle(self) -> str | None:
         path = blocking_file(self.workspace)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+
 from vally_backend_local.baseline_cache import BaselineCache
 from vally_backend_local.snapshots import Snapshotter
 
@@ -39,7 +40,7 @@ def contents(root: Path) -> dict[bytes, tuple[str, bytes]]:
         if ".git" in relative.parts:
             continue
         if path.is_symlink():
-            found[os.fsencode(relative)] = ("link", os.fsencode(os.readlink(path)))
+            found[os.fsencode(relative)] = ("link", os.fsencode(path.readlink()))
         elif path.is_file():
             kind = "program" if path.stat().st_mode & stat.S_IXUSR else "file"
             found[os.fsencode(relative)] = (kind, path.read_bytes())
@@ -90,11 +91,12 @@ class Trial:
         assert result.size == len(result.text.encode())
         return result.text
 
-    def patched(self, untouched: Path) -> dict[bytes, tuple[str, bytes]]:
-        """What `git apply` makes of the baseline `untouched`."""
+    def patched(self, untouched: Path, attributes: str = "") -> dict[bytes, tuple[str, bytes]]:
+        """What `git apply` makes of the baseline `untouched`; `attributes` go before those of the directory."""
         patch = self.private.with_suffix(".patch")
         if self.snapshots.patch(self.before, self.snapshots.final(), patch):
             run_git("init", "-q", cwd=untouched)
+            (untouched / ".git" / "info" / "attributes").write_text(attributes)
             run_git("apply", "--whitespace=nowarn", str(patch), cwd=untouched)
             shutil.rmtree(untouched / ".git")
         return contents(untouched)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
+
 from vally_backend_local.patches import MAX_DIFF_BYTES
 
 
@@ -89,7 +90,9 @@ def test_content_that_is_not_utf8_gets_replacement_characters(trial):
     assert "-caf\ufffd\n+caf\ufffds\n" in trial.diff()
 
 
-@pytest.mark.parametrize("name", ["with space.txt", "試験.txt", "Prüfung/é.txt", "-dash.txt", ":(top)x", "[a]*?.txt", "#x"])
+@pytest.mark.parametrize(
+    "name", ["with space.txt", "試験.txt", "Prüfung/é.txt", "-dash.txt", ":(top)x", "[a]*?.txt", "#x"]
+)
 def test_names_are_unquoted(trial, name):
     trial.baseline()
     trial.write(name, "x\n")
@@ -143,7 +146,9 @@ def test_empty_directories_are_invisible(trial):
     assert trial.diff() == ""
 
 
-@pytest.mark.parametrize("attribute", ["-diff", "binary", "diff=custom", "diff=python", "-text", "working-tree-encoding=UTF-16"])
+@pytest.mark.parametrize(
+    "attribute", ["-diff", "binary", "diff=custom", "diff=python", "-text", "working-tree-encoding=UTF-16"]
+)
 def test_attributes_of_the_workspace_change_nothing(trial, attribute):
     trial.write("a.txt", "def f():\n    one\n")
     trial.baseline()

@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+
 from vally_backend_local.git_process import Limits, SnapshotError
 from vally_backend_local.snapshots import Snapshotter
 
