@@ -140,12 +140,14 @@ class _Cut:
     def _shrink(self, excess: int) -> None:
         """Take `excess` bytes out of the line, the least harm first."""
         for limit in _SECOND_LIMITS:
-            excess -= _clip_longest(self._event_places(limit), limit, excess)
+            if excess > 0:
+                excess -= _clip_longest(self._event_places(limit), limit, excess)
         excess -= self._empty_events(excess)
         excess -= self._omit_middle(excess)
         for limit in _SECOND_LIMITS:
             # Events are gone; what is left of this size was put there by an executor, a grader or a spec.
-            excess -= _clip_longest(self._other_places(limit), limit, excess)
+            if excess > 0:
+                excess -= _clip_longest(self._other_places(limit), limit, excess)
 
     def _event_places(self, limit: int) -> list[_Place]:
         return [
@@ -228,15 +230,16 @@ def _clip_longest(places: list[_Place], limit: int, excess: int) -> int:
 
 
 def _texts(value: Any, container: Any, key: Any) -> Iterator[tuple[Any, Any]]:
-    """(container, key) of every text in a value."""
-    if isinstance(value, str):
-        yield container, key
-    elif isinstance(value, dict):
-        for name, item in value.items():
-            yield from _texts(item, value, name)
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _texts(item, value, index)
+    """(container, key) of every text in a value that lies in `container` under `key`."""
+    pending = [(container, key, value)]
+    while pending:
+        holder, place, item = pending.pop()
+        if isinstance(item, str):
+            yield holder, place
+        elif isinstance(item, dict):
+            pending.extend((item, name, inner) for name, inner in item.items())
+        elif isinstance(item, list):
+            pending.extend((item, index, inner) for index, inner in enumerate(item))
 
 
 def _copied(value: Any) -> Any:
