@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from vally.model.evalspec import DEFAULT_COMMAND_TIMEOUT_MS, Environment
+from vally.model.evalspec import DEFAULT_COMMAND_TIMEOUT_MS, Environment, McpServer
 
 _LISTS = ("files", "commands")
 _MAPS = ("mcpServers", "env")
@@ -59,12 +60,17 @@ def environment_of(mapping: Mapping[str, Any]) -> Environment:
         "files": tuple(mapping.get("files", ())),
         "commands": tuple(mapping.get("commands", ())),
         "git": mapping.get("git"),
-        "mcp_servers": dict(mapping.get("mcpServers", {})),
+        "mcp_servers": {name: _own(server) for name, server in mapping.get("mcpServers", {}).items()},
         "env": dict(mapping.get("env", {})),
     }
     if (timeout := mapping.get("commandTimeout")) is not None:
         values["command_timeout_ms"], values["command_timeout_text"] = timeout
     return Environment(**values)
+
+
+def _own(server: McpServer) -> McpServer:
+    """A server whose mappings no other environment shares."""
+    return replace(server, env=dict(server.env), headers=dict(server.headers))
 
 
 def _mapping(environment: Environment) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from vally.spec.discovery import suite_files as suite_files
 from vally.spec.loader import LoadedSpec as LoadedSpec
 from vally.spec.loader import load_eval_spec as load_eval_spec
 from vally.spec.loader import read_eval_spec as read_eval_spec
+from vally.spec.loader import read_foreign_spec as read_foreign_spec
 from vally.spec.project import environment_params as environment_params
 from vally.spec.project import find_project as find_project
 from vally.spec.project import load_project as load_project

@@ -8,9 +8,9 @@ from typing import Any
 from vally.errors import ConfigInvalid, PluginError
 from vally.model.evalspec import Constraints
 from vally.spec.diagnostics import Collector, Place, suggestion
-from vally.spec.grader_entries import ReadEntry
 from vally.spec.loading import Loading
 from vally.spec.nodes import Node
+from vally.spec.read_entry import ReadEntry
 from vally.spec.scalars import describe
 from vally.spec.sections import INVALID, Items, Key, Section, Table, read_section
 from vally.spec.shapes import DurationShape, Integer, ListOf, Text

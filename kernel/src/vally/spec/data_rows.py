@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from vally.spec.diagnostics import Collector, Place, related
+from vally.spec.files import decode, read_file
 from vally.spec.loading import Loading
 from vally.spec.nodes import MappingNode, Node, SequenceNode, Source
-from vally.spec.reader import decode, read_file, read_text
+from vally.spec.reader import read_text
 from vally.spec.scalars import MAX_INTEGER
 from vally.spec.shapes import read_plain
 

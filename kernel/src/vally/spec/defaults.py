@@ -22,7 +22,6 @@ from vally.spec.shapes import (
     OpaqueMapping,
     RawShape,
     Text,
-    TextOfScalar,
     any_of,
     read_plain,
 )
@@ -61,7 +60,7 @@ _PROVIDER_KEYS = {
     "bearerTokenEnv": Key(_VARIABLE, "variable that holds a bearer token"),
     "apiVersion": Key(Text(), "version of the API"),
     "model": Key(Text(), "model name on the wire"),
-    "headers": Key(MapOf(TextOfScalar()), "extra request headers"),
+    "headers": Key(MapOf(Text(blank=True)), "extra request headers"),
     "wireApi": Key(Choice(("completions", "responses")), "kind of request", default="completions"),
     "answer": Key(Choice(("tool", "schema")), "how a judge must answer", default="tool"),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,9 +31,10 @@ from vally.spec.environments import (
     read_layer,
 )
 from vally.spec.golden import read_golden
-from vally.spec.grader_entries import ReadEntry, check_turns, read_entries
+from vally.spec.grader_entries import check_turns, read_entries
 from vally.spec.loading import Loading
 from vally.spec.nodes import Node, SequenceNode
+from vally.spec.read_entry import ReadEntry
 from vally.spec.sections import Section
 from vally.spec.shapes import read_plain
 from vally.spec.simulation import read_simulation
@@ -49,7 +51,7 @@ class Root:
     graders: Sequence[ReadEntry] = ()
     tags: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
     artifacts: Section | None = None
-    documents: Sequence[Any] = ()
+    grader_node: Node | None = None
 
 
 @dataclass(slots=True)
@@ -78,7 +80,7 @@ def read_root(loading: Loading, section: Section) -> Root:
         read_entries(loading, graders, section.place.key("graders")),
         section.get("tags", {}),
         section.get("artifacts"),
-        _plain_graders(graders),
+        graders,
     )
 
 
@@ -117,9 +119,9 @@ def make_effective(loading: Loading, root: Root, read: ReadStimulus) -> Effectiv
         "name": read.name,
         "prompt": "\n\n".join(read.turns),
         **({"turns": list(read.turns)} if "turns" in section.values else {}),
-        **{key: dict(environments[key].shown) for key in ENVIRONMENT_KEYS if environments[key].shown},
+        **{key: deepcopy(environments[key].shown) for key in ENVIRONMENT_KEYS if environments[key].shown},
         "tags": {key: value if isinstance(value, str) else list(value) for key, value in tags.items()},
-        "graders": [*root.documents, *_plain_graders(section.get("graders"))],
+        "graders": [*_plain_graders(root.grader_node), *_plain_graders(section.get("graders"))],
         "rubric": list(section.get("rubric", ())),
         "constraints": shown_constraints(constraints),
         "artifacts": {key: list(globs) for key, globs in artifacts.items()},

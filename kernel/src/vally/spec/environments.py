@@ -124,8 +124,8 @@ def _named(loading: Loading, node: ScalarNode, place: Place) -> Layer:
 
 def _project_layer(loading: Loading, named: NamedEnvironment) -> Layer:
     """A named environment at its use: its shape was checked with the project file, its placeholders and paths now."""
-    filled = loading.filler.fill(named.node, ENVIRONMENT_RULE)
     place = environment_place(named.name)
+    filled = loading.filler.fill(named.node, ENVIRONMENT_RULE, place)
     section = read_section(filled, ENVIRONMENT, place, Collector(muted=True))
     return NO_LAYER if section is None else _layer(loading, section)
 
@@ -199,6 +199,11 @@ class Merged:
     shown: Mapping[str, Any]
 
     @property
+    def place(self) -> Place:
+        """Where the innermost of them stands."""
+        return next((layer.place for layer in reversed(self.layers) if layer.node is not None), Place())
+
+    @property
     def environment(self) -> Environment:
         """The dataclass of it."""
         return environment_of(self.actual)
@@ -223,6 +228,7 @@ def check_collisions(loading: Loading, merged: Merged) -> None:
             loading.collector.add(
                 "skill-name-collision",
                 nodes[path],
+                merged.place,
                 related=[related(nodes[other], "the other one")],
                 name=path.name,
                 first=loading.display(other),

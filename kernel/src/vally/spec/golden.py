@@ -8,9 +8,9 @@ from typing import Any
 
 from vally.spec import paths
 from vally.spec.diagnostics import Collector, Place
+from vally.spec.files import SPEC_BYTES
 from vally.spec.loading import Loading, shown_path
 from vally.spec.nodes import MappingNode, Node, ScalarNode
-from vally.spec.reader import SPEC_BYTES
 from vally.spec.sections import INVALID, Key, Section, Table, read_section, wrong_type
 from vally.spec.shapes import DurationShape, ListOf, MapOf, Opaque, Text, TextOfScalar
 

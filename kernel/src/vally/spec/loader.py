@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,12 +14,14 @@ from vally.model.evalspec import Diagnostic, EvalSpec, Project
 from vally.spec.defaults import check_executor, read_defaults
 from vally.spec.diagnostics import Collector, Place, adjust, raise_errors
 from vally.spec.effective import Effective, check_names_across, make_effective, read_root
+from vally.spec.files import SPEC_BYTES, read_file
 from vally.spec.loading import Loading
 from vally.spec.nodes import Entry, MappingNode, Node, ScalarNode, SequenceNode, Source
 from vally.spec.paths import relative_display
 from vally.spec.placeholders import SPEC_RULE, Parameters
-from vally.spec.project import find_project
-from vally.spec.reader import SPEC_BYTES, read_file, read_yaml
+from vally.spec.plain_nodes import nodes_of
+from vally.spec.project import environment_params, find_project
+from vally.spec.reader import read_yaml
 from vally.spec.scoring import check_weights, read_scoring, shown_scoring, weight_keys
 from vally.spec.sections import Section, read_section, wrong_type
 from vally.spec.shapes import read_plain
@@ -28,6 +31,7 @@ from vally.spec.templates import expand_rows
 
 if TYPE_CHECKING:
     from vally.host import PluginHost
+    from vally.records import ForeignSpec
 
 _EVAL_SUFFIX = re.compile(r"(?:^|/)eval$")
 
@@ -82,28 +86,57 @@ def read_eval_spec(
     `strict` raises warnings to errors, `lint` uses the levels of `vally lint`, `skill_dirs` says that skills are
     offered where a stimulus declares none. Raises PluginError when a plugin the user named cannot be used.
     """
-    absolute = Path(path).absolute()
+    loading = _loading(Path(path), None, project, host, lint=lint, skill_dirs=skill_dirs)
+    loading.parameters = Parameters(params or {}, environ or {})
+    return _loaded(loading, _parsed(loading), strict=strict)
+
+
+def read_foreign_spec(
+    foreign: ForeignSpec,
+    path: str | Path,
+    *,
+    project: Project | None = None,
+    host: PluginHost | None = None,
+    strict: bool = False,
+    lint: bool = False,
+    skill_dirs: bool = False,
+) -> LoadedSpec:
+    """Like read_eval_spec for a spec that an eval provider made from the file at `path`; placeholders are text."""
+    loading = _loading(Path(path), foreign.base_dir, project, host, lint=lint, skill_dirs=skill_dirs)
+    node = nodes_of(foreign.spec, loading.source, foreign.positions)
+    assert isinstance(node, MappingNode)
+    return _loaded(loading, node, strict=strict)
+
+
+def _loading(
+    path: Path,
+    base: Path | None,
+    project: Project | None,
+    host: PluginHost | None,
+    *,
+    lint: bool,
+    skill_dirs: bool,
+) -> Loading:
+    absolute = path.absolute()
     if project is None:
         project = find_project(absolute.parent, Path.cwd())
-    parameters = Parameters(params or {}, environ or {})
-    source = Source(relative_display(absolute, project.root), absolute, absolute.parent)
-    collector = Collector(lint=lint)
-    loading = Loading(
-        source=source,
-        collector=collector,
+    return Loading(
+        source=Source(relative_display(absolute, project.root), absolute, (base or absolute.parent).absolute()),
+        collector=Collector(lint=lint),
         project=project,
         host=host if host is not None else _installed_plugins(),
-        parameters=parameters,
         skill_dirs=skill_dirs,
     )
-    node = _parsed(loading)
+
+
+def _loaded(loading: Loading, node: MappingNode | None, *, strict: bool) -> LoadedSpec:
     spec = None if node is None else _build(loading, node)
-    diagnostics = adjust(collector.ordered(), strict=strict)
+    diagnostics = adjust(loading.collector.ordered(), strict=strict)
     return LoadedSpec(
         spec=None if spec is None else replace(spec, diagnostics=diagnostics),
         diagnostics=diagnostics,
-        used_params=frozenset(parameters.mentioned),
-        environment_values=dict(parameters.from_environment),
+        used_params=frozenset(loading.parameters.mentioned) | environment_params(loading.project),
+        environment_values=dict(loading.parameters.from_environment),
     )
 
 
@@ -221,8 +254,8 @@ def _document(section: Section, layers: Mapping[str, Any], effective: list[Effec
     defaults = section.get("defaults")
     if defaults is not None:
         document["defaults"] = _plain_defaults(defaults)
-    document.update({key: dict(layer.shown) for key, layer in layers.items() if layer.shown})
-    document["stimuli"] = [dict(item.stimulus.document) for item in effective]
+    document.update({key: deepcopy(layer.shown) for key, layer in layers.items() if layer.shown})
+    document["stimuli"] = [deepcopy(item.stimulus.document) for item in effective]
     if section.get("scoring") is not None:
         document["scoring"] = shown_scoring(section.get("scoring"))
     if section.get("tags"):

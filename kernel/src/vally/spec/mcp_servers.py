@@ -49,7 +49,7 @@ REMOTE = Table(
     {
         **_COMMON,
         "url": Key(Text(), "http or https URL", required=True),
-        "headers": Key(MapOf(TextOfScalar()), "request headers"),
+        "headers": Key(MapOf(Text(blank=True)), "request headers"),
     },
 )
 

@@ -6,10 +6,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from vally.spec.diagnostics import Collector
+from vally.spec.diagnostics import Collector, Place
 from vally.spec.masking import find_holes
 from vally.spec.nodes import Entry, Hole, MappingNode, Node, ScalarNode, SequenceNode, scalars
 
+ROOT = Place()
 LITERAL = "literal"
 """Text for agents, judges and shells: parameters and defaults are filled, anything else stays as written."""
 PROCESS = "process"
@@ -121,45 +122,46 @@ class Filler:
     rows: bool = False
     """Inside a template: placeholders of rows stay."""
 
-    def fill(self, node: Node, rule: Rule) -> Node:
+    def fill(self, node: Node, rule: Rule, place: Place = ROOT) -> Node:
         """A copy of the tree with its placeholders filled by the rule of each place."""
         if not node.holes_inside or rule == IGNORED:
             return node
         if isinstance(node, ScalarNode):
-            return self._scalar(node, rule if isinstance(rule, str) else SETTING)
+            return self._scalar(node, rule if isinstance(rule, str) else SETTING, place)
         if isinstance(node, SequenceNode):
-            return self._sequence(node, rule)
+            return self._sequence(node, rule, place)
         assert isinstance(node, MappingNode)
-        return self._mapping(node, rule)
+        return self._mapping(node, rule, place)
 
-    def _sequence(self, node: SequenceNode, rule: Rule) -> Node:
+    def _sequence(self, node: SequenceNode, rule: Rule, place: Place) -> Node:
         inner = rule if isinstance(rule, str) else _below(rule, None)
         items = node.items
         if rule == RUBRIC:
             items = [item if isinstance(item, ScalarNode) else source_text(item) for item in items]
-        copy = SequenceNode(node.source, node.line, node.column, [self.fill(item, inner) for item in items])
+        filled = [self.fill(item, inner, place.item(index)) for index, item in enumerate(items)]
+        copy = SequenceNode(node.source, node.line, node.column, filled)
         copy.span, copy.holes_inside = node.span, any(item.holes_inside for item in copy.items)
         return copy
 
-    def _mapping(self, node: MappingNode, rule: Rule) -> Node:
+    def _mapping(self, node: MappingNode, rule: Rule, place: Place) -> Node:
         entries = []
         for key, value in node.entries:
             inner = rule if isinstance(rule, str) else _below(rule, key.text)
             rows, self.rows = self.rows, self.rows or (key.text == "template" and inner is STIMULUS_RULE)
-            entries.append(Entry(key, self.fill(value, inner)))
+            entries.append(Entry(key, self.fill(value, inner, place.key(key.text))))
             self.rows = rows
         copy = MappingNode(node.source, node.line, node.column, entries)
         copy.span, copy.holes_inside = node.span, any(value.holes_inside for _, value in entries)
         return copy
 
-    def _scalar(self, node: ScalarNode, rule: str) -> ScalarNode:
+    def _scalar(self, node: ScalarNode, rule: str, place: Place) -> ScalarNode:
         copy = ScalarNode(node.source, node.line, node.column, "", node.style, node.tag)
         copy.original = node.text if node.original is None else node.original
         pieces, written, end, kept = [], [], 0, []
         for hole in node.holes:
             before = node.text[end : hole.start]
             end = hole.end
-            text, shown, stays = self._piece(node, hole, rule, copy)
+            text, shown, stays = self._piece(node, hole, rule, copy, place)
             pieces += [before, text]
             written += [before, shown]
             if stays:
@@ -173,7 +175,7 @@ class Filler:
             copy.original = node.original
         return copy
 
-    def _piece(self, node: ScalarNode, hole: Hole, rule: str, copy: ScalarNode) -> tuple[str, str, bool]:
+    def _piece(self, node: ScalarNode, hole: Hole, rule: str, copy: ScalarNode, place: Place) -> tuple[str, str, bool]:
         """What stands for a placeholder, what records show for it, and whether it is still one."""
         source = node.text[hole.start : hole.end]
         if self.rows and is_row(hole):
@@ -189,7 +191,7 @@ class Filler:
         if value is None:
             copy.unresolved = True
             hint = f"pass --param {hole.name}=…"
-            self.collector.add("unresolved-parameter", node, hint=hint, name=hole.name)
+            self.collector.add("unresolved-parameter", node, place, hint=hint, name=hole.name)
             return source, source, False
         if from_environment:
             self.parameters.from_environment[hole.name] = value

@@ -10,9 +10,10 @@ from vally.model.evalspec import Position, Project, Suite
 from vally.spec import paths
 from vally.spec.diagnostics import Collector, Place, escape, raise_errors, suggestion
 from vally.spec.environments import NamedEnvironment, check_named
+from vally.spec.files import PROJECT_BYTES, read_file
 from vally.spec.nodes import MappingNode, Node, ScalarNode, SequenceNode, Source
 from vally.spec.placeholders import ENVIRONMENT_RULE, Filler, Parameters, mentioned_names
-from vally.spec.reader import PROJECT_BYTES, read_file, read_yaml
+from vally.spec.reader import read_yaml
 from vally.spec.sections import INVALID, Key, Section, Table, read_section, wrong_type
 from vally.spec.shapes import ListOf, MapOf, OpaqueMapping, RawShape, SectionOf, Text
 from vally.spec.tags import FilterShape
@@ -56,7 +57,7 @@ PATHS = Table(
         "skills": Key(_GlobsShape(), "where to look for skills", default=["skills/"]),
         "evals": Key(_GlobsShape(), "where to look for evals", default=["evals/"]),
         "results": Key(Text(), "parent of run directories"),
-        "evalFilenames": Key(_WORDS, "base-name patterns", default=["eval.yaml", "eval.yml"]),
+        "evalFilenames": Key(_GlobsShape(), "base-name patterns", default=["eval.yaml", "eval.yml"]),
     },
 )
 SUITE = Table(

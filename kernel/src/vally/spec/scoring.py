@@ -10,8 +10,8 @@ from typing import Any
 from vally.model.evalspec import Scoring
 from vally.spec.constraints import CHECKED
 from vally.spec.diagnostics import Collector, Place, related, suggestion
-from vally.spec.grader_entries import ReadEntry
 from vally.spec.nodes import MappingNode, Node
+from vally.spec.read_entry import ReadEntry
 from vally.spec.sections import Key, Section, Table
 from vally.spec.shapes import DurationShape, MapOf, Number
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from vally.spec import paths
 from vally.spec.diagnostics import Collector, Place, raise_errors
+from vally.spec.files import PROJECT_BYTES, decode, read_file
 from vally.spec.nodes import MappingNode, ScalarNode, Source
-from vally.spec.reader import PROJECT_BYTES, decode, read_file, read_text
+from vally.spec.reader import read_text
 from vally.spec.shapes import read_plain
 from vally.text.globs import InvalidGlob, expand_glob
 

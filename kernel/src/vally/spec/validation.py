@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from vally.model.evalspec import Diagnostic, EvalSpec, GraderEntry, Position, Project, Stimulus
 from vally.spec.defaults import check_executor
 from vally.spec.diagnostics import Collector, Place, has_errors
-from vally.spec.grader_entries import ReadEntry, check_turns, recheck
+from vally.spec.grader_entries import check_turns, recheck
 from vally.spec.loading import Loading
 from vally.spec.nodes import MappingNode, Source
+from vally.spec.read_entry import ReadEntry
 from vally.spec.scoring import WeightKey, check_weights
 
 if TYPE_CHECKING:

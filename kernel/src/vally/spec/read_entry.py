@@ -1,0 +1,71 @@
+"""One grader entry between the file and the run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any
+
+from vally.model.evalspec import GraderEntry, Position
+from vally.records import GraderSpec
+from vally.spec.diagnostics import Collector, Place
+from vally.spec.nodes import MappingNode, Node
+
+
+@dataclass(slots=True)
+class ReadEntry:
+    """One entry as written. `parsed` is the validated config; `valid` tells that nothing was wrong with it."""
+
+    node: Node
+    place: Place
+    type: str
+    record: GraderSpec | None = None
+    config: Mapping[str, object] = field(default_factory=dict)
+    parsed: Any = None
+    name: str | None = None
+    turn: int | None = None
+    scope: str | Mapping[str, object] | None = None
+    required: bool = False
+    weight: float | None = None
+    constraint: str | None = None
+    valid: bool = True
+
+    def at(self, key: str) -> Node:
+        """Where to report something about a field."""
+        return (self.node.get(key) if isinstance(self.node, MappingNode) else None) or self.node
+
+    @property
+    def evidence(self) -> frozenset[str]:
+        """What the entry reads beside the trajectory."""
+        evidence = getattr(self.parsed, "evidence", None)
+        try:
+            return frozenset(evidence()) if callable(evidence) else frozenset()
+        except Exception:  # a plugin may raise anything; what it reads stays unknown
+            return frozenset()
+
+    @property
+    def is_judge(self) -> bool:
+        """Whether a judge decides."""
+        return self.record is not None and (self.record.requires_judge or self.record.kind == "llm")
+
+    def finished(self) -> GraderEntry:
+        """The entry as the run uses it."""
+        node = self.node
+        return GraderEntry(
+            type=self.type,
+            config=deepcopy(self.config),
+            name=self.name,
+            turn=self.turn,
+            scope=self.scope,
+            required=self.required,
+            weight=self.weight,
+            constraint=self.constraint,
+            position=Position(file=node.source.display, line=node.line, column=node.column),
+            pointer=self.place.pointer,
+        )
+
+    def report(self, collector: Collector, problem: str, at: Node, place: Place, *, hint: str | None = None) -> None:
+        """Add `invalid-grader-config`."""
+        collector.add("invalid-grader-config", at, place, hint=hint, type=self.type, problem=problem)
+        self.valid = False
