@@ -77,6 +77,13 @@ def test_stored_metrics_are_those_of_the_events() -> None:
     assert record["trajectory"]["metrics"] == dump_record(compute_metrics(stored.events))
 
 
+def test_bad_token_counts_make_one_warning() -> None:
+    events = [Event(type="token_usage", data={"inputTokens": -1, "outputTokens": "7"})] * 3
+    once = redacted_trial(_trial(trajectory=Trajectory(events=events)), REDACTOR)
+    assert once["warnings"] == ["6 token count(s) are not whole numbers of at least 0 and count as 0"]
+    assert redacted_trial(load_trial_result(once), REDACTOR) == once
+
+
 def test_numbers_that_are_not_finite_are_named_in_order() -> None:
     result = _trial(
         grade_result=GraderResult(name="g", passed=True, score=1, metadata={"x": math.inf}), tags={"t": "1"}

@@ -77,6 +77,7 @@ class _Call:
 
 
 def _finished(call: _Call, options: ExecutorOptions) -> Trajectory:
+    from vally.model.metrics import settle_metrics
     from vally.model.trajectory import Trajectory
 
     cancelled = options.stop.reason == "cancelled"
@@ -90,7 +91,9 @@ def _finished(call: _Call, options: ExecutorOptions) -> Trajectory:
         )
     if cancelled and call.value.end_reason in ("cancelled", None):
         raise TrialSkipped("cancelled", trajectory=call.value)
-    return call.value
+    # Metrics are counted by the kernel; of those an executor reports only the wall time and further keys count.
+    metrics = settle_metrics(call.value.metrics, call.value.events)
+    return call.value.model_copy(update={"metrics": metrics})
 
 
 def _as_executor_error(error: Exception) -> Exception:

@@ -21,10 +21,12 @@ def redacted_trial(result: TrialResult, redactor: Redactor) -> dict[str, Any]:
     Error texts and warnings also lose what looks like a credential; `redactions` counts the known values replaced in
     the trajectory.
     """
-    plain = plain_value(_with_metrics(result))
+    warnings: list[str] = []
+    plain = plain_value(_with_metrics(result, warnings))
     record: dict[str, Any] = plain.value
-    if plain.not_finite:
-        record = add_warnings(record, not_finite_warnings(plain.not_finite))
+    warnings += not_finite_warnings(plain.not_finite)
+    if warnings:
+        record = add_warnings(record, warnings)
     trajectory = record.pop("trajectory")
     clean: dict[str, Any] = redactor.value(record)
     for key in ("error", "skipReason", "errorInfo", "warnings"):
@@ -34,12 +36,14 @@ def redacted_trial(result: TrialResult, redactor: Redactor) -> dict[str, Any]:
     return ordered_record(TrialResult, clean)
 
 
-def _with_metrics(result: TrialResult) -> TrialResult:
+def _with_metrics(result: TrialResult, warnings: list[str]) -> TrialResult:
     trajectory = result.trajectory
-    if trajectory is None or trajectory.metrics is not None:
+    if trajectory is None:
         return result
-    complete = trajectory.model_copy(update={"metrics": compute_metrics(trajectory.events)})
-    return result.model_copy(update={"trajectory": complete})
+    computed = compute_metrics(trajectory.events, warnings)
+    if trajectory.metrics is not None:
+        return result
+    return result.model_copy(update={"trajectory": trajectory.model_copy(update={"metrics": computed})})
 
 
 def _redacted_trajectory(trajectory: dict[str, Any], redactor: Redactor) -> dict[str, Any]:
