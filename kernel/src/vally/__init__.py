@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from vally.model.jsonio import timestamp as timestamp
     from vally.model.merging import merge_environments as merge_environments
     from vally.model.metrics import compute_metrics as compute_metrics
+    from vally.model.metrics import settle_metrics as settle_metrics
     from vally.model.results import MAIN_VARIANT as MAIN_VARIANT
     from vally.model.results import NO_MODEL as NO_MODEL
     from vally.model.results import ErrorInfo as ErrorInfo
@@ -156,6 +157,7 @@ if TYPE_CHECKING:
     from vally.run.reporting import TrialPhase as TrialPhase
     from vally.run.reporting import TrialStart as TrialStart
     from vally.run.results_file import index_results as index_results
+    from vally.run.results_file import read_documents as read_documents
     from vally.run.scoring import aggregate_grade as aggregate_grade
     from vally.run.scoring import compute_multi_trial_metrics as compute_multi_trial_metrics
     from vally.run.scoring import compute_skill_score as compute_skill_score
@@ -169,13 +171,16 @@ if TYPE_CHECKING:
     from vally.run.scoring import pass_to_the_k as pass_to_the_k
     from vally.run.scoring import reaches as reaches
     from vally.run.scoring import resolve_grade_pass as resolve_grade_pass
+    from vally.run.scoring import trial_score as trial_score
     from vally.run.segments import segment as segment
+    from vally.run.statistics import clustered_mean as clustered_mean
     from vally.run.statistics import mcnemar as mcnemar
     from vally.run.statistics import mean_interval as mean_interval
     from vally.run.statistics import paired_interval as paired_interval
     from vally.run.statistics import pooled_mean as pooled_mean
     from vally.run.statistics import sign_test as sign_test
     from vally.run.statistics import t_quantile as t_quantile
+    from vally.run.statistics import wilson_interval as wilson_interval
     from vally.run.trial import ExportedFiles as ExportedFiles
     from vally.run.trial import GradeOutcome as GradeOutcome
     from vally.run.trial import GradeRequest as GradeRequest
@@ -244,7 +249,7 @@ _NAMES = {
     ),
     "vally.model.jsonio": "canonical_json content_hash parse_timestamp record_line timestamp",
     "vally.model.merging": "merge_environments",
-    "vally.model.metrics": "compute_metrics",
+    "vally.model.metrics": "compute_metrics settle_metrics",
     "vally.model.results": (
         "MAIN_VARIANT NO_MODEL ErrorInfo EvalSummary GraderResult JudgeUsage Phases RunSummary Totals "
         "TrialResult load_trial_result"
@@ -276,13 +281,16 @@ _NAMES = {
         "TrialPhase TrialStart"
     ),
     "vally.run.atomic": "atomic_write",
-    "vally.run.results_file": "index_results",
+    "vally.run.results_file": "index_results read_documents",
     "vally.run.scoring": (
         "aggregate_grade compute_multi_trial_metrics compute_skill_score compute_stimulus_score counted_score "
-        "has_grader_error mean pass_at_k pass_at_k_naive pass_hat_k pass_to_the_k reaches resolve_grade_pass"
+        "has_grader_error mean pass_at_k pass_at_k_naive pass_hat_k pass_to_the_k reaches resolve_grade_pass "
+        "trial_score"
     ),
     "vally.run.segments": "segment",
-    "vally.run.statistics": "mcnemar mean_interval paired_interval pooled_mean sign_test t_quantile",
+    "vally.run.statistics": (
+        "clustered_mean mcnemar mean_interval paired_interval pooled_mean sign_test t_quantile wilson_interval"
+    ),
     "vally.run.trial": (
         "ExportedFiles GradeOutcome GradeRequest JudgeSettings RunContext Selection TrialItem TrialOptions "
         "TrialOutcome WorkspaceChoice"
