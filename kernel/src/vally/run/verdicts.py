@@ -176,7 +176,6 @@ class EvalVerdict:
     stimuli_run: int
     stimuli_total: int
     partial: bool
-    had_errors: bool
     stats: dict[str, Any]
 
 
@@ -192,9 +191,6 @@ def judge_eval(stimuli: Sequence[StimulusTally], rules: EvalRules) -> EvalVerdic
         stimuli_run=len(scores),
         stimuli_total=len(stimuli),
         partial=any(stimulus.is_partial for stimulus in stimuli),
-        had_errors=any(
-            trial.status == "error" or trial.nested_error for stimulus in stimuli for trial in stimulus.trials
-        ),
         stats=_stats(stimuli, rules),
     )
 
