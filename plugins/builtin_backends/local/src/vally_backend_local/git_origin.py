@@ -42,11 +42,6 @@ class Origin:
     depth: int | None = None
 
     @property
-    def shares_objects(self) -> bool:
-        """Whether the private repository reads the source's objects instead of having its own."""
-        return self.history == "all" and self.remote is None
-
-    @property
     def key(self) -> str:
         """Name of the private repository in the cache: a hash of all that its content depends on."""
         facts = {
@@ -58,7 +53,6 @@ class Origin:
             "shallow": sorted(self.shallow),
             "refs": dict(sorted(self.refs.items())),
             "head": self.head,
-            "objects": [str(path) for path in self.objects] if self.shares_objects else [],
         }
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
 

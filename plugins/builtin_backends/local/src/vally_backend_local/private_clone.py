@@ -64,9 +64,9 @@ class CloneBuilder:
         if origin.shallow:
             _write_shallow(git_dir, origin.shallow)
         commit = self._single_commit(origin, target) if origin.history == "none" else origin.commit
-        if not origin.shares_objects:
-            self._pack(git_dir, [commit, *origin.refs.values()])
-            alternates.unlink()
+        self._pack(git_dir, [commit, *origin.refs.values()])
+        # Not even `history: all` borrows for good: writing an object that a borrowed directory has changes its time.
+        alternates.unlink()
         self._write_refs(git_dir, origin, commit)
         self._trim_shallow(git_dir, origin)
 
@@ -134,13 +134,14 @@ class CloneBuilder:
         return replace(
             origin,
             commit=commit,
+            object_format=_object_format(commit),
             objects=object_directories(git_dir / "objects"),
             shallow=(commit,) if origin.depth and not everything else read_shallow(git_dir),
             refs=list_refs(self._git, git_dir) if everything else {},
         )
 
     def _fetch_into(self, origin: Origin, repository: Path) -> Path:
-        self._init(repository, "sha256" if len(origin.commit) == 64 else "sha1")
+        self._init(repository, _object_format(origin.commit))
         branches = ["+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"]
         if origin.history == "all":
             self._run_fetch(origin, repository, branches)
@@ -179,3 +180,7 @@ def _write_shallow(git_dir: Path, commits: tuple[str, ...]) -> None:
         path.write_text("".join(f"{commit}\n" for commit in commits), encoding="ascii")
     else:
         path.unlink(missing_ok=True)
+
+
+def _object_format(commit: str) -> str:
+    return "sha256" if len(commit) == 64 else "sha1"

@@ -47,14 +47,10 @@ class StagePlan:
 
 @dataclass(frozen=True)
 class Filled:
-    """How a workspace was filled: the key of its content when that is known, and what is worth a warning.
-
-    `shared_objects` are directories outside that the workspace's repository reads.
-    """
+    """How a workspace was filled: the key of its content when that is known, and what is worth a warning."""
 
     key: str | None = None
     warnings: tuple[str, ...] = ()
-    shared_objects: tuple[Path, ...] = ()
 
 
 class _SourceChanged(Exception):
@@ -105,7 +101,7 @@ class WorkspaceFiller:
                 if (entry / "assets").is_dir():
                     copy_tree(entry / "assets", assets, checkpoint=work.checkpoint)
                 warnings = tuple(json.loads((entry / WARNINGS).read_bytes()))
-                return Filled(key, warnings, self._shared_objects(plan, work))
+                return Filled(key, warnings)
         raise SetupError("a source of the environment keeps changing while it is staged", code="environment-setup")
 
     def _maker(self, plan: StagePlan, work: Work) -> Callable[[Path], None]:
@@ -145,7 +141,8 @@ class WorkspaceFiller:
         return [entry.dest, entry.dest_root, entry.keep_name, entry.src.name, digest.content]
 
     def _populate(self, plan: StagePlan, workspace: Path, assets: Path, work: Work) -> Filled:
-        shared = self._place_repository(plan, workspace, work) if plan.git else ()
+        if plan.git:
+            self._place_repository(plan, workspace, work)
         stagers = {"workspace": Stager(workspace.resolve(), work.checkpoint)}
         for entry in plan.entries():
             if entry.dest_root not in stagers:
@@ -153,9 +150,9 @@ class WorkspaceFiller:
                 stagers[entry.dest_root] = Stager(assets.resolve(), work.checkpoint)
             stagers[entry.dest_root].stage(entry.src, entry.dest, keep_name=entry.keep_name)
         warnings = [line for stager in stagers.values() for line in stager.warnings]
-        return Filled(None, tuple(warnings), shared)
+        return Filled(None, tuple(warnings))
 
-    def _place_repository(self, plan: StagePlan, workspace: Path, work: Work) -> tuple[Path, ...]:
+    def _place_repository(self, plan: StagePlan, workspace: Path, work: Work) -> None:
         assert plan.git is not None
         origin = self._origin(plan, work)
         if any(workspace.iterdir()):
@@ -169,13 +166,6 @@ class WorkspaceFiller:
         git = isolated_git(self._scratch)
         work.on_cancel(git.cancel)
         check_out(git, workspace, plan.git.sparse)
-        return origin.objects if origin.shares_objects else ()
-
-    def _shared_objects(self, plan: StagePlan, work: Work) -> tuple[Path, ...]:
-        if plan.git is None:
-            return ()
-        origin = self._origin(plan, work)
-        return origin.objects if origin.shares_objects else ()
 
     def _origin(self, plan: StagePlan, work: Work) -> Origin:
         """The commit of `git`, the same for all trials of the run although branches may move meanwhile."""
