@@ -102,10 +102,16 @@ def trial_item(directory: Path, given: Stimulus, *, executor: str = "scripted", 
 
 def trial_options(executor: Any, plugins: Sequence[object], **fields: Any) -> TrialOptions:
     """What a backend gets beside an item: an executor object and a host of `plugins`."""
+    from vally.run.redaction import Redactor
     from vally.run.trial import TrialOptions
     from vally.testing.hosts import plugin_host
 
-    facts = {"host": plugin_host(*plugins), "executor": executor, "process_env": process_environment()}
+    facts = {
+        "host": plugin_host(*plugins),
+        "executor": executor,
+        "process_env": process_environment(),
+        "redactor": Redactor({}),
+    }
     return TrialOptions(**{**facts, **fields})
 
 
