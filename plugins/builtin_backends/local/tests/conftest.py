@@ -206,4 +206,3 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
     with process_sentinel():
         yield made
     assert made.left() == []
-

@@ -25,7 +25,12 @@ IDENTITY = {
 
 def git(cwd: Path, *args: str, check: bool = True) -> str:
     done = subprocess.run(
-        ["git", *args], cwd=cwd, env={"PATH": os.environ["PATH"], **IDENTITY}, check=check, capture_output=True, text=True
+        ["git", *args],
+        cwd=cwd,
+        env={"PATH": os.environ["PATH"], **IDENTITY},
+        check=check,
+        capture_output=True,
+        text=True,
     )
     return done.stdout.strip()
 
@@ -79,7 +84,9 @@ def explore(bench):
             found["commits"] = git(workspace, "rev-list", "--all", "--count")
 
         environment = Environment(git=source)
-        outcome = bench.run(bench.stimulus(bench.diff_has(), environment=environment), ScriptedExecutor([look]), item=item)
+        outcome = bench.run(
+            bench.stimulus(bench.diff_has(), environment=environment), ScriptedExecutor([look]), item=item
+        )
         assert outcome.status == expect, outcome.error
         found["outcome"] = outcome
         return found
@@ -266,7 +273,7 @@ def test_no_filter_hook_or_setting_of_the_user_runs(source: Path, explore, bench
     filter_ = f"sh -c 'echo filter >> {trap}; cat'"
     settings = (
         f"[core]\n\thooksPath = {hooks}\n\tfsmonitor = {hooks}/fsmonitor\n\tautocrlf = true\n"
-        f"[filter \"lfs\"]\n\tclean = {filter_}\n\tsmudge = {filter_}\n\trequired = true\n"
+        f'[filter "lfs"]\n\tclean = {filter_}\n\tsmudge = {filter_}\n\trequired = true\n'
         f"[init]\n\ttemplateDir = {hooks}\n[alias]\n\tfetch = !echo alias >> {trap}\n"
     )
     (source / ".gitattributes").write_text("*.txt filter=lfs\n")
@@ -297,7 +304,9 @@ def test_an_agent_cannot_reach_the_users_repository(source: Path, bench) -> None
         assert git(options.work_dir, "log", "-1", "--format=%s") == "x"
 
     for history in ("ref", "all"):
-        environment = bench.staged((source / "sub", "copied"), git=GitSource(type="worktree", source=source, history=history))
+        environment = bench.staged(
+            (source / "sub", "copied"), git=GitSource(type="worktree", source=source, history=history)
+        )
         outcome = bench.run(bench.stimulus(bench.diff_has("+x"), environment=environment), ScriptedExecutor([work]))
         assert outcome.status == "success", outcome.error
         assert outcome.grade.passed
@@ -354,7 +363,11 @@ def test_objects_of_another_format(bench, explore, tmp_path: Path, history: str)
 @pytest.mark.parametrize(
     ("given", "code", "message"),
     [
-        (GitSource(type="worktree", source=Path("/nowhere")), "git-source-not-found", "no repository contains '/nowhere'"),
+        (
+            GitSource(type="worktree", source=Path("/nowhere")),
+            "git-source-not-found",
+            "no repository contains '/nowhere'",
+        ),
         (GitSource(type="worktree", ref="missing"), "git-ref-not-found", "'missing' names no commit"),
         (GitSource(type="worktree", ref="--help"), "git-ref-not-found", "'--help' names no commit"),
         (GitSource(type="clone", url="{source}", ref="missing"), "git-ref-not-found", "'missing' is no branch"),
@@ -396,7 +409,9 @@ def test_credentials_are_in_no_message(explore) -> None:
 
 
 @pytest.mark.parametrize("kind", ["worktree", "clone"])
-def test_without_git_there_is_a_clear_error(source: Path, bench, explore, tmp_path: Path, monkeypatch, kind: str) -> None:
+def test_without_git_there_is_a_clear_error(
+    source: Path, bench, explore, tmp_path: Path, monkeypatch, kind: str
+) -> None:
     given = sources(source)[kind]
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
     monkeypatch.setenv("GIT_PYTHON_REFRESH", "quiet")

@@ -41,9 +41,7 @@ def names(root: Path) -> list[str]:
         ("deep/", ["deep", "deep/a.txt", "deep/sub", "deep/sub/b.sh"]),
     ],
 )
-def test_contents_of_a_directory_lie_under_dest(
-    source: Path, workspace: Path, dest: str, expected: list[str]
-) -> None:
+def test_contents_of_a_directory_lie_under_dest(source: Path, workspace: Path, dest: str, expected: list[str]) -> None:
     Stager(workspace).stage(source, dest)
     assert names(workspace) == expected
 
@@ -113,9 +111,7 @@ def test_a_link_as_source_is_followed(source: Path, workspace: Path, tmp_path: P
     ],
     ids=["plain", "dots", "absolute", "way-outside", "dangling", "loop", "top"],
 )
-def test_a_link_inside_its_tree_stays_inside_the_copy(
-    source: Path, workspace: Path, text: str, expected: str
-) -> None:
+def test_a_link_inside_its_tree_stays_inside_the_copy(source: Path, workspace: Path, text: str, expected: str) -> None:
     (source / "link").symlink_to(text.format(root=source))
     Stager(workspace).stage(source, ".")
     assert str((workspace / "link").readlink()) == expected

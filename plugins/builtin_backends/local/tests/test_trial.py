@@ -169,7 +169,7 @@ def test_a_slow_command_is_ended_with_its_children(bench) -> None:
 
 
 def test_a_command_reads_nothing_from_stdin(bench) -> None:
-    outcome = bench.run(bench.stimulus(environment=Environment(commands=("test -z \"$(cat)\"",))))
+    outcome = bench.run(bench.stimulus(environment=Environment(commands=('test -z "$(cat)"',))))
     assert outcome.status == "success"
 
 
@@ -179,7 +179,7 @@ def test_a_missing_source_is_a_set_up_error(bench) -> None:
 
 
 def test_grading_environment_comes_after_the_capture(bench) -> None:
-    hidden = bench.project.file("hidden/check.sh", "test \"$SECRET\" = yes && cat made")
+    hidden = bench.project.file("hidden/check.sh", 'test "$SECRET" = yes && cat made')
     seen: dict[str, object] = {}
     stimulus = bench.stimulus(
         bench.diff_has("+made by the agent"),
@@ -213,7 +213,11 @@ def test_grading_environment_is_not_staged_when_nothing_is_graded(bench) -> None
 def test_an_executor_error_keeps_what_was_seen(bench) -> None:
     partial = Trajectory(id="partial", output="so far")
     error = ExecutorError(
-        "lost", code="provider-rate-limit", retryable=True, retry_after_ms=5000, details={"status": 429},
+        "lost",
+        code="provider-rate-limit",
+        retryable=True,
+        retry_after_ms=5000,
+        details={"status": 429},
         trajectory=partial,
     )
     stimulus = bench.stimulus(bench.diff_has())
@@ -331,22 +335,22 @@ def test_private_directories_appear_with_the_first_process(bench) -> None:
 
 
 def test_the_executor_prepares_before_the_baseline_and_cleans_up(bench) -> None:
-    class Preparing(ScriptedExecutor):
-        calls: list[object] = []
+    calls: list[object] = []
 
+    class Preparing(ScriptedExecutor):
         async def prepare(self, stimulus, options):
-            self.calls.append(("prepare", options.trial_id, (options.work_dir / "a.txt").read_text()))
+            calls.append(("prepare", options.trial_id, (options.work_dir / "a.txt").read_text()))
             (options.work_dir / ".agent").mkdir()
             (options.work_dir / ".agent" / "config").write_text("configured\n")
 
         def cleanup(self, trial_id, *, preserve_workspace):
-            self.calls.append(("cleanup", trial_id, preserve_workspace))
+            calls.append(("cleanup", trial_id, preserve_workspace))
 
     fixture = bench.project.file("a.txt", "a")
     executor = Preparing([{"new": "new\n"}])
     outcome = bench.run(bench.stimulus(bench.diff_has(), environment=bench.staged((fixture, "a.txt"))), executor)
     trial_id = executor.options[0].trial_id
-    assert executor.calls == [("prepare", trial_id, "a"), ("cleanup", trial_id, False)]
+    assert calls == [("prepare", trial_id, "a"), ("cleanup", trial_id, False)]
     assert "configured" not in outcome.trajectory.diff
     assert "+new" in outcome.trajectory.diff
 

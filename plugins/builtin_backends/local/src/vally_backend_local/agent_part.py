@@ -21,7 +21,7 @@ from vally import (
     TurnComplete,
     run_agent,
 )
-from vally_backend_local.disk import used_bytes
+from vally_backend_local.disk import WALK_EVERY_S, used_bytes
 from vally_backend_local.ending import CANCELLED
 from vally_backend_local.git_process import SnapshotError
 from vally_backend_local.in_place import diff_obstacle
@@ -164,7 +164,7 @@ class AgentPart:
         in_place = self._place.item.workspace.in_place
         roots = (directories.trial,) if in_place else (directories.workspace, directories.trial)
         while self._stop.reason is None:
-            with anyio.move_on_after(self._resources.walk_every_s):
+            with anyio.move_on_after(WALK_EVERY_S):
                 self._stop.set(await self._options.stop.wait())
                 return
             if await anyio.to_thread.run_sync(used_bytes, roots, abandon_on_cancel=True) > limit:

@@ -14,7 +14,7 @@ from vally import Guardian, PluginHost, RunContext, Stimulus
 from vally_backend_local.baseline_cache import BaselineCache
 from vally_backend_local.config import LocalArgs
 from vally_backend_local.copying import remove_tree
-from vally_backend_local.disk import WALK_EVERY_S, FreeSpace
+from vally_backend_local.disk import FreeSpace
 from vally_backend_local.kept_workspaces import KeptWorkspaces
 from vally_backend_local.needs import Needs, diff_needs
 from vally_backend_local.skills import SkillReader
@@ -35,7 +35,6 @@ class RunResources:
     filler: WorkspaceFiller
     baselines: BaselineCache | None
     free_space: FreeSpace
-    walk_every_s: float = WALK_EVERY_S
     kept: KeptWorkspaces = field(default_factory=KeptWorkspaces)
     skills: SkillReader = field(default_factory=SkillReader)
     guardian: Guardian = field(default_factory=Guardian)
