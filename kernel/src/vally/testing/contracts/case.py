@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 
 class Case:
-    """Calling it with an empty directory runs the check, which raises `AssertionError` when the contract is broken.
+    """Calling it runs the check, which raises `AssertionError` when the contract is broken.
 
     The check may be async. pytest shows the name as the id of the parameter.
     """
@@ -19,12 +20,15 @@ class Case:
         self._check = check
         self._args = args
 
-    def __repr__(self) -> str:
-        return f"Case({self.__name__!r})"
+    def __str__(self) -> str:
+        return self.__name__
 
-    def __call__(self, directory: Path) -> None:
-        """Run the check; `directory` is its scratch space, e.g. pytest's `tmp_path`."""
-        if inspect.iscoroutinefunction(self._check):
+    def __call__(self, directory: Path | None = None) -> None:
+        """Run the check in an empty directory, such as pytest's `tmp_path`; without one a temporary one is made."""
+        if directory is None:
+            with tempfile.TemporaryDirectory(prefix="vally-contract-") as made:
+                self(Path(made).resolve())
+        elif inspect.iscoroutinefunction(self._check):
             import anyio
 
             async def run() -> None:
