@@ -327,7 +327,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
 )
 
 
-def record_problems(record: Record) -> Iterable[str]:
+def record_problems(record: Any) -> Iterable[str]:
     """Yield what is wrong with a record by the rules of the plugin chapter; nothing when it is fine."""
     if not isinstance(record.name, str) or not NAME_PATTERN.fullmatch(record.name):
         yield f"name {record.name!r} must match ^[a-z0-9][a-z0-9-]{{0,59}}$"
