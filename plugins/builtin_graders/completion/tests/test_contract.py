@@ -1,0 +1,26 @@
+"""Every grader of this plugin keeps the contract of graders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from vally.testing import grader_contract
+from vally_grader_completion import plugin
+
+VALID = {"completed": [{}], "exit-success": [{}]}
+INVALID = [{"turn": 0}]
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, id=f"{record.name}-{case.__name__}")
+        for record in plugin.vally_graders()
+        for case in grader_contract(record, valid=VALID[record.name], invalid=INVALID)
+    ],
+)
+def test_contract(case: Callable[[Path], None], tmp_path: Path) -> None:
+    case(tmp_path)
