@@ -16,9 +16,8 @@ DEFAULTS = {"copilot-sdk", "local", "copilot"}
 VOCABULARY = {
     "command": "a kind of plugin, and a key of MCP servers",
     "completed": "an end reason, and the status of a run",
-    "jsonl": "a value of --output",
-    "junit": "the option --junit",
-    "markdown": "a key of the artifacts of a run",
+    "jsonl": "a value of --output, and a suffix of data files",
+    "program": "the description of the command of an MCP server",
     "prompt": "a key of a stimulus",
 }
 REPORT_FILES = {"eval-results.md", "eval-results.html", "eval-results.junit.xml", "otel-spans.jsonl"}

@@ -1,4 +1,4 @@
-"""The built wheels, in environments of their own: complete, with one distribution removed, and one by one."""
+"""The built wheels, in environments of their own: complete, with one removed, and the kernel alone."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from checkout import KERNEL, MEMBERS, PLUGINS, ROOT, Member
-from environments import Environment, Wheels, check, run
+from checkout import KERNEL, MEMBERS, PLUGINS, Member
+from environments import Environment, Wheels, check
 
 pytestmark = [pytest.mark.heavy, pytest.mark.xdist_group("packaging")]
 each_member = pytest.mark.parametrize("member", MEMBERS, ids=lambda member: member.name)
@@ -101,26 +101,3 @@ def evaluate(environment: Environment) -> Any:
     spec = environment.root / "echo.eval.yaml"
     spec.write_text(EVAL, encoding="utf-8")
     return environment.vally("eval", "-e", spec.name, "--require-pass", "--junit")
-
-
-def test_the_kernel_passes_its_tests_alone(kernel_only: Environment) -> None:
-    pass_own_tests(kernel_only, KERNEL)
-
-
-@each_plugin
-def test_a_distribution_passes_its_tests_with_no_other(
-    plugin: Member, kernel_only: Environment, wheels: Wheels
-) -> None:
-    """When this holds for each one, removing any of them leaves the tests of all others green."""
-    added = [wheel for wheel in wheels.closure(plugin) if wheel != wheels.of("vally-kernel")]
-    kernel_only.install(*added)
-    try:
-        pass_own_tests(kernel_only, plugin)
-    finally:
-        kernel_only.uninstall(*(wheel.name.split("-")[0] for wheel in added))
-
-
-def pass_own_tests(environment: Environment, member: Member) -> None:
-    options = ["-q", "-p", "no:cacheprovider", "-m", "not heavy"]
-    completed = run([environment.python, "-m", "pytest", *options, member.path / "tests"], ROOT)
-    assert completed.returncode == 0, completed.stdout[-4000:] + completed.stderr[-2000:]
