@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from vally.run.plan import Plan
     from vally.run.preparation import Preparation
     from vally.run.reporting import RunOptions
+    from vally.run.run_output import RunOutput
 
 DEFAULT_OUTPUT_DIR = "vally-results"
 
@@ -122,6 +123,7 @@ class EvalSession:
         redactor = Redactor(self._context.environ, parameters=self._secrets())
         display = display_path(self._project.root, self._context.cwd)
         output = self._output = RunOutput.create(self._output_dir(), redactor, datetime.now(UTC), display)
+        self._write_manifest(output)
         failures: list[tuple[str, Exception]] = []
         board = ReporterBoard(
             active_reporters(self._host, self._reporting.flags, lambda name, why: failures.append((name, why)))
@@ -163,6 +165,15 @@ class EvalSession:
             return await engine.run()
         finally:
             output.close()
+
+    def _write_manifest(self, output: RunOutput) -> None:
+        from vally.cli.eval_manifest import manifest_facts
+
+        facts = manifest_facts(self._plan, self._project, self._host, self._options, self._backend_args)
+        try:
+            output.directory.write_manifest(facts)
+        except OSError as error:
+            print_warning(f"run-manifest.json not written: {error.strerror or error}")
 
     def _run_context(self) -> Any:
         from vally.run.trial import RunContext
