@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,13 +35,16 @@ def library_request(
     from vally.host import PluginHost
     from vally.processes import LocalProcessRunner
 
+    # As a library there is no command line that could hand the environment in, and commands need at least a PATH.
+    environ = dict(os.environ)
     base = stimulus or stimulus_of(trajectory)
     entries = tuple(_entry(index, item) for index, item in enumerate(graders))
     return GradingRequest(
         trajectory=trajectory,
         stimulus=_with_graders(base, entries),
         host=host or PluginHost(),
-        runner=LocalProcessRunner(trial_id=trajectory.id or "grade", env={}),
+        runner=LocalProcessRunner(trial_id=trajectory.id or str(uuid.uuid4()), env=environ),
+        env=environ,
         spec_dir=spec_dir or Path.cwd(),
         scoring=scoring or Scoring(),
         judge=judge,
