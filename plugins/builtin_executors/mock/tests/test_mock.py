@@ -143,16 +143,16 @@ async def test_events_without_a_prompt_get_the_one_that_was_sent(play: Play, wri
 
 async def test_a_recorded_trajectory_is_a_fixture(play: Play, write_fixture: Write) -> None:
     recorded = await play("a", "b")
-    write_fixture(
-        {**json.loads(recorded.model_dump_json(by_alias=True)), "diff": "not ours", "metrics": {"toolCallCount": 9}}
-    )
+    metrics = {"turnCount": 9, "wallTimeMs": 1234, "mine": 5}
+    write_fixture({**json.loads(recorded.model_dump_json(by_alias=True)), "diff": "not ours", "metrics": metrics})
     turns = Turns()
     replayed = await play("a", "b", on_turn_complete=turns)
     assert [event.model_dump() for event in replayed.events] == [event.model_dump() for event in recorded.events]
     assert turns.seen == [(0, False), (1, True)]
     assert replayed.diff is None
     assert replayed.metrics is not None
-    assert (replayed.metrics.tool_call_count, replayed.metrics.turn_count) == (9, 2)
+    assert (replayed.metrics.turn_count, replayed.metrics.wall_time_ms) == (2, 1234)
+    assert replayed.metrics.model_extra == {"mine": 5}
 
 
 async def test_a_recorded_session_without_turn_numbers_is_cut_by_its_prompts(play: Play, write_fixture: Write) -> None:

@@ -20,7 +20,8 @@ class CommandConfig(CamelConfig):
     """How to run the agent.
 
     `command` and `continue_command` are argv templates for the first and for later turns. `env` values may use
-    placeholders. `max_output_bytes` bounds what one turn may write. `skills_dir` is relative to the workspace.
+    placeholders. `max_output_bytes` bounds what one turn may write. `skills_dir` is relative to the workspace. The
+    backend applies `pass_env` and `home` to the environment that the executor gets.
     """
 
     command: list[str | list[str]]

@@ -22,10 +22,9 @@ from vally import (
 )
 from vally_executor_command.config import CommandConfig
 from vally_executor_command.dialects import DIALECTS, ParsedTurn
-from vally_executor_command.environment import process_environment
 from vally_executor_command.outcome import Failure, failure_of, start_error, tail
 from vally_executor_command.staging import mcp_document, write_private
-from vally_executor_command.templates import EmptyPlaceholder, render, used
+from vally_executor_command.templates import EmptyPlaceholder, fill, render, used
 
 LONGEST_ARGUMENT = 100 * 1024
 
@@ -85,8 +84,8 @@ class Session:
                 code="executor-config",
             )
         try:
-            argv = render(template, values)
-            return argv, process_environment(self._config, self._stimulus, self._options, values)
+            own = {name: fill(text, values) for name, text in self._config.env.items()}
+            return render(template, values), {**self._options.env, **own}
         except EmptyPlaceholder as error:
             raise ExecutorError(str(error), code="executor-config") from None
 

@@ -126,10 +126,11 @@ class _Session:
 
 
 def _metrics(trajectory: Trajectory, recorded: Mapping[str, Any]) -> Any:
-    """Metrics of a recorded trajectory are kept; what it lacks is computed."""
+    """Counts are those of the events; a recorded wall time and keys of the recording's own are kept."""
     assert trajectory.metrics is not None
     computed = trajectory.metrics.model_dump(by_alias=True)
-    return type(trajectory.metrics).model_validate({**computed, **recorded})
+    kept = {key: value for key, value in recorded.items() if key == "wallTimeMs" or key not in computed}
+    return type(trajectory.metrics).model_validate({**computed, **kept})
 
 
 def _soft_deadline(options: ExecutorOptions) -> float:
