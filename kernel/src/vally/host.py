@@ -201,9 +201,14 @@ class PluginHost:
             raise PluginError(f"constraint '{key}' is implemented by graders {names}", code="plugin-conflict")
         return providers[0] if providers else None
 
-    def problems(self, kinds: Iterable[str]) -> tuple[PluginError, ...]:
-        """Load kinds and return what makes them unusable: failures and conflicts of plugins that a user named."""
-        found = [error for kind in kinds for error in self._registry(kind).errors]
+    def problems(self, kinds: Iterable[str] | None = None) -> tuple[PluginError, ...]:
+        """Load kinds and return what makes them unusable: failures and conflicts of plugins that a user named.
+
+        Without `kinds` those are loaded of which a user named any.
+        """
+        named = {kind for kind, *_ in (*self._sources.project, *self._sources.command_line)}
+        wanted = [kind for kind in KINDS if kind in named] if kinds is None else kinds
+        found = [error for kind in wanted for error in self._registry(kind).errors]
         return tuple({error.message: error for error in found}.values())
 
     def failures(self, kind: str) -> tuple[PluginFailure, ...]:

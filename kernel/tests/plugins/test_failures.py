@@ -172,3 +172,11 @@ def test_a_traceback_is_kept_for_the_verbose_list(site: Site, work: Path) -> Non
     (row,) = host(("grader", "./bad.py"), cwd=work).listing(["grader"])
     assert "in inner" in row.trace
     assert row.state == "failed"
+
+
+def test_without_kinds_those_with_named_plugins_are_checked(site: Site, work: Path) -> None:
+    write_files(work, {"a.py": "1/0"})
+    site.distribution("bad", "1.0", groups={"vally.executors": {"x": "bad_exec"}}, files={"bad_exec.py": "1/0"})
+    plugins = host(("grader", "./a.py"), cwd=work)
+    assert [error.message for error in plugins.problems()] == ["plugin './a.py': ZeroDivisionError: division by zero"]
+    assert plugins.warnings() == []

@@ -49,6 +49,11 @@ class EvalRun:
         project = self._project()
         self._require_source(project)
         host = self._context.host(project, base=self._base())
+        problems = host.problems()
+        for problem in problems:
+            print_error(problem)
+        if problems:
+            return 1
         specs = self._specs(project, host)
         if specs is None:
             return 1

@@ -104,19 +104,21 @@ def _preserved(cwd: Path) -> Iterator[None]:
         with contextlib.chdir(cwd):
             yield
     finally:
+        roots = [cwd.resolve(), *(Path(entry) for entry in set(sys.path) - set(path) if entry)]
         sys.path[:] = path
         logger.handlers[:], logger.propagate = state[0], state[2]
         logger.setLevel(state[1])
         for name in set(sys.modules) - modules:
-            if _loaded_for_this_run(sys.modules[name], cwd):
+            if _loaded_for_this_run(sys.modules[name], roots):
                 del sys.modules[name]
 
 
-def _loaded_for_this_run(module: Any, cwd: Path) -> bool:
-    # What lies below the test's directory, or was loaded as a single file, would be stale in the next test.
+def _loaded_for_this_run(module: Any, roots: Sequence[Path]) -> bool:
+    # What lies below the test's directory, in an import root of a plugin, or was loaded as a single file, would be
+    # stale in the next test.
     file = getattr(module, "__file__", None)
     name = str(getattr(module, "__name__", ""))
-    return name.startswith("vally_file_") or bool(file and Path(file).is_relative_to(cwd.resolve()))
+    return name.startswith("vally_file_") or bool(file and any(Path(file).is_relative_to(root) for root in roots))
 
 
 def _run_directory(text: str, cwd: Path) -> Path | None:
