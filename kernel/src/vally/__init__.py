@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from vally.model.fields import NegatedFlag as NegatedFlag
     from vally.model.fields import NonEmpty as NonEmpty
     from vally.model.fields import OneOrMore as OneOrMore
+    from vally.model.fields import ToolPatterns as ToolPatterns
     from vally.model.fields import WorkspaceDirectory as WorkspaceDirectory
     from vally.model.fields import WorkspaceGlob as WorkspaceGlob
     from vally.model.jsonio import canonical_json as canonical_json
@@ -86,6 +87,7 @@ if TYPE_CHECKING:
     from vally.model.trajectory import dump_record as dump_record
     from vally.model.trajectory import load_trajectory as load_trajectory
     from vally.model.turns import attribute_turns as attribute_turns
+    from vally.model.turns import partition_turns as partition_turns
     from vally.model.views import View as View
     from vally.model.views import narrow as narrow
     from vally.processes import Guardian as Guardian
@@ -214,6 +216,7 @@ if TYPE_CHECKING:
     from vally.text.durations import parse_duration as parse_duration
     from vally.text.globs import InvalidGlob as InvalidGlob
     from vally.text.globs import compile_glob as compile_glob
+    from vally.text.globs import escape_glob as escape_glob
     from vally.text.globs import expand_glob as expand_glob
     from vally.text.literal import contains_literal as contains_literal
     from vally.text.numbers import compact_json as compact_json
@@ -245,7 +248,7 @@ _NAMES = {
         "GraderEntry McpServer Position Project ProviderConfig Related Scoring StagedFile Stimulus Suite"
     ),
     "vally.model.fields": (
-        "DurationText EnvironmentMap NegatedFlag NonEmpty OneOrMore WorkspaceDirectory WorkspaceGlob"
+        "DurationText EnvironmentMap NegatedFlag NonEmpty OneOrMore ToolPatterns WorkspaceDirectory WorkspaceGlob"
     ),
     "vally.model.jsonio": "canonical_json content_hash parse_timestamp record_line timestamp",
     "vally.model.merging": "merge_environments",
@@ -257,7 +260,7 @@ _NAMES = {
     "vally.model.trajectory": (
         "Cost Event Metrics ModelTokens RecordError TokenUsage Trajectory TurnDiff dump_record load_trajectory"
     ),
-    "vally.model.turns": "attribute_turns",
+    "vally.model.turns": "attribute_turns partition_turns",
     "vally.model.views": "View narrow",
     "vally.processes": "Guardian LocalProcessRunner ProcessStartError communicate",
     "vally.records": (
@@ -304,7 +307,7 @@ _NAMES = {
         "clip_middle cut_evidence describe_grader_value join_capped one_line_evidence sanitise strip_controls"
     ),
     "vally.text.durations": "InvalidDuration format_duration parse_duration",
-    "vally.text.globs": "InvalidGlob compile_glob expand_glob",
+    "vally.text.globs": "InvalidGlob compile_glob escape_glob expand_glob",
     "vally.text.literal": "contains_literal",
     "vally.text.numbers": "compact_json es_number one_decimal two_decimals",
     "vally.text.regex": "InvalidRegex Regex RegexError RegexMatch RegexTimeout compile_regex",

@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, ValidationInfo
 
+from vally.model.config import Pattern
+
 _ABSOLUTE = re.compile(r"/|\\|[A-Za-z]:")
 
 
@@ -56,6 +58,12 @@ def _one_or_more(value: Any, info: ValidationInfo) -> Any:
     return items
 
 
+def _no_blank_item(items: list[str], info: ValidationInfo) -> list[str]:
+    if not all(item.strip() for item in items):
+        raise ValueError(f"'{info.field_name}' must not hold a blank item")
+    return items
+
+
 def _environment(value: Any, info: ValidationInfo) -> Any:
     if not isinstance(value, Mapping):
         raise ValueError(f"'{info.field_name}' must be a mapping")
@@ -86,6 +94,9 @@ NegatedFlag = Annotated[bool, AfterValidator(_stays_negated)]
 
 OneOrMore = BeforeValidator(_one_or_more)
 """Annotation for `list[...]` fields that may be written as a single string and must not be empty."""
+
+ToolPatterns = Annotated[list[Pattern], OneOrMore, AfterValidator(_no_blank_item)]
+"""One or more regular expressions over tool names."""
 
 EnvironmentMap = Annotated[dict[str, str | bool | int | float], BeforeValidator(_environment)]
 """Environment variables; numbers and booleans are written as JSON."""

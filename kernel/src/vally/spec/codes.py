@@ -154,6 +154,7 @@ _GRADERS = {
     ),
     **_warnings(
         deprecated_grader_config="{type}: '{key}' is deprecated",
+        suspicious_grader_config="{type}: {problem}",
         deprecated_grader_name="grader name '{name}' is not a slug of at most 60 of a-z, 0-9, '-'",
         no_graders="stimulus has no grader and will not be scored",
         duplicate_grader_type_in_stimulus="two '{type}' graders share one weight; name them",

@@ -67,6 +67,7 @@ def parse_config(loading: Loading, entry: ReadEntry, at: Node, place: Place) -> 
         )
     else:
         _report_deprecated(loading, entry, at, place)
+        _report_suspicious(loading, entry, at, place)
 
 
 def _report_deprecated(loading: Loading, entry: ReadEntry, at: Node, place: Place) -> None:
@@ -79,6 +80,13 @@ def _report_deprecated(loading: Loading, entry: ReadEntry, at: Node, place: Plac
             node = (at.key(key) if isinstance(at, MappingNode) else None) or at
             hint = info.deprecated if isinstance(info.deprecated, str) else None
             loading.collector.add("deprecated-grader-config", node, place.key(key), hint=hint, type=entry.type, key=key)
+
+
+def _report_suspicious(loading: Loading, entry: ReadEntry, at: Node, place: Place) -> None:
+    """What the config itself warns of: legal, but hardly meant."""
+    for problem in entry.warnings:
+        found, where = problem_node(at, place, problem)
+        loading.collector.add("suspicious-grader-config", found, where, type=entry.type, problem=problem)
 
 
 def _suspicious(config: MappingNode) -> Iterator[tuple[ScalarNode, str]]:

@@ -38,11 +38,19 @@ class ReadEntry:
     @property
     def evidence(self) -> frozenset[str]:
         """What the entry reads beside the trajectory."""
-        evidence = getattr(self.parsed, "evidence", None)
+        return frozenset(self._said("evidence"))
+
+    @property
+    def warnings(self) -> list[str]:
+        """What the config says about settings that are legal but hardly meant."""
+        return self._said("warnings")
+
+    def _said(self, name: str) -> list[str]:
+        method = getattr(self.parsed, name, None)
         try:
-            return frozenset(evidence()) if callable(evidence) else frozenset()
-        except Exception:  # a plugin may raise anything; what it reads stays unknown
-            return frozenset()
+            return [item for item in method() if isinstance(item, str)] if callable(method) else []
+        except Exception:  # a plugin may raise anything; what it would say stays unknown
+            return []
 
     @property
     def is_judge(self) -> bool:
