@@ -46,9 +46,11 @@ def executor_options(
         _made(trial / name)
     trial_id = str(fields.pop("trial_id", None) or uuid.uuid4())
     caller = process_environment(process_env)
+    config = fields.get("executor_config")
     env, base_env = agent_environment(
         caller,
-        home_dir=trial / "home",
+        pass_env=getattr(config, "pass_env", None) or (),
+        home_dir=None if getattr(config, "home", None) == "host" else trial / "home",
         tmp_dir=trial / "tmp",
         workspace=work,
         spec_env={},

@@ -40,8 +40,8 @@ def executor_contract(
     """Cases every executor passes.
 
     `factory` is its record, or makes the object. `config` is a config with which its agent gives an ordinary answer.
-    `agent` says how to make the agent behave otherwise: behaviour -> keys laid over `config`, or a function of the
-    trial's parent directory (its workspace is `work` in it) that returns them. Behaviours: `writes` (a file with a
+    `agent` says how to make the agent behave: behaviour -> keys laid over `config`, or a function of the trial's
+    parent directory (its workspace is `work` in it) that returns them. Behaviours: `answer`, `writes` (a file with a
     tool), `until-stopped` (works until it is stopped), `background` (leaves a process behind), `secret` (uses the
     variable CONTRACT_API_KEY as its key), `http-401`, `http-429`, `http-500` (the provider answers so).
     """
@@ -87,12 +87,21 @@ class _Subject:
         self._host = plugin_host(record)
 
     def create(self) -> Any:
+        """A new executor object."""
         return self._host.create(self.record)
 
-    def config(self, behaviour: str, directory: Path) -> Any:
+    def knows(self, behaviour: str) -> bool:
+        """Whether the agent can be told to behave so."""
+        return behaviour in self._agent
+
+    def values(self, behaviour: str, directory: Path) -> dict[str, object]:
+        """The config mapping that makes the agent behave so."""
         told = self._agent.get(behaviour, {})
-        extra = told(directory) if callable(told) else told
-        values = {**self._config, **extra}
+        return {**self._config, **(told(directory) if callable(told) else told)}
+
+    def config(self, behaviour: str, directory: Path) -> Any:
+        """The same, validated."""
+        values = self.values(behaviour, directory)
         return values if self.record.config is None else self._host.parse_config(self.record, values)
 
     def options(self, directory: Path, behaviour: str = "answer", **fields: Any) -> ExecutorOptions:
@@ -126,7 +135,7 @@ def _record_case(subject: _Subject, directory: Path) -> None:
     config = subject.config("answer", directory)
     check = getattr(executor, "validate_config", None)
     if check is not None:
-        check(subject._config)
+        check(subject.values("answer", directory))
     narrow = getattr(executor, "capabilities_for", None)
     if narrow is not None:
         _within(narrow(config), subject.record.capabilities)
@@ -242,7 +251,7 @@ async def _shutdown_twice(subject: _Subject, directory: Path) -> None:
 
 
 async def _shutdown_during_run(subject: _Subject, directory: Path) -> None:
-    behaviour = "until-stopped" if "until-stopped" in subject._agent else "answer"
+    behaviour = "until-stopped" if subject.knows("until-stopped") else "answer"
     options = subject.options(directory, behaviour)
     executor = subject.create()
 
@@ -297,7 +306,7 @@ async def _key_not_shown(subject: _Subject, directory: Path) -> None:
     records: list[logging.LogRecord] = []
     log = logging.Logger("contract")
     log.addHandler(_Collector(records))
-    behaviour = "secret" if "secret" in subject._agent else "answer"
+    behaviour = "secret" if subject.knows("secret") else "answer"
     options = subject.options(directory, behaviour, log=log, process_env={SECRET_VARIABLE: SECRET})
     trajectory = await subject.run(options, "Say something.")
     assert SECRET not in trajectory.model_dump_json(), "the key is in the trajectory"
