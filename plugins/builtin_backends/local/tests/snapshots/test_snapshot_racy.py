@@ -6,7 +6,9 @@ import os
 
 import pytest
 
+from vally_backend_local import stat_index
 from vally_backend_local.baseline_cache import BaselineCache
+from vally_backend_local.stat_index import TreeState, Workspace, compare_known
 
 ROUNDS = 25
 
@@ -98,3 +100,35 @@ def test_touching_a_file_is_no_change(prepared):
     (trial.workspace / "a.txt").touch()
     trial.write("a.txt", "one\n")
     assert trial.diff() == ""
+
+
+@pytest.mark.parametrize(
+    ("granularity_ns", "age_ns", "again"),
+    [
+        (1, 10_000_000, True),
+        (1, 200_000_000, False),
+        (1_000_000_000, 200_000_000, True),
+        (1_000_000_000, 2_000_000_000, True),
+        (1_000_000_000, 3_000_000_000, False),
+    ],
+)
+def test_a_file_changed_shortly_before_it_was_looked_at_is_hashed_again(
+    trial, monkeypatch, granularity_ns, age_ns, again
+):
+    """The clocks of file systems tick: an edit within one tick leaves all times as they were."""
+    path = trial.write("a.txt", "one\n")
+    while granularity_ns == 1 and path.stat().st_ctime_ns % 1_000_000_000 == 0:
+        path.touch()
+    true_status = stat_index.status_of
+
+    def coarse_status(found):
+        status = true_status(found)
+        return (*status[:3], status[3] // granularity_ns * granularity_ns, *status[4:])
+
+    monkeypatch.setattr(stat_index, "status_of", coarse_status)
+    status = coarse_status(path.lstat())
+    changes = compare_known(
+        Workspace(trial.workspace), TreeState("", {b"a.txt": status}, {}, looked_at=status[3] + age_ns)
+    )
+    assert changes.stage == ([b"a.txt"] if again else [])
+    assert changes.files == {b"a.txt": status}
