@@ -36,7 +36,10 @@ def merge_environment_mappings(*layers: Mapping[str, Any]) -> dict[str, Any]:
 
 def _united(skills: Iterable[Any]) -> list[Any]:
     """Skills without those that lead to the same directory."""
-    return list({_real(skill): skill for skill in reversed(list(skills))}.values())[::-1]
+    kept: dict[str, Any] = {}
+    for skill in skills:
+        kept.setdefault(_real(skill), skill)
+    return list(kept.values())
 
 
 def _real(skill: Any) -> str:

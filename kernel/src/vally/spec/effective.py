@@ -102,7 +102,7 @@ def make_effective(loading: Loading, root: Root, read: ReadStimulus) -> Effectiv
     golden, shown_golden = read_golden(loading, section)
     offered = known_skills(loading, merged)
     check_skill_names(loading, constraints, offered.names)
-    _check_entries(loading, read, entries)
+    _check_entries(loading, root, read, entries)
     if offered.nothing:
         _report_nothing_under_test(loading, entries, constraints)
     attachments: list[Attachment] = []
@@ -169,9 +169,9 @@ def _position(node: Node) -> Position:
     return Position(file=node.source.display, line=node.line, column=node.column)
 
 
-def _check_entries(loading: Loading, read: ReadStimulus, entries: list[ReadEntry]) -> None:
+def _check_entries(loading: Loading, root: Root, read: ReadStimulus, entries: list[ReadEntry]) -> None:
     collector, section = loading.collector, read.section
-    if not entries and _has_list(section):
+    if not entries and _lists_none(root.grader_node) and _lists_none(section.written.get("graders")):
         collector.add("no-graders", section.node, section.place)
     _check_grader_names(collector, entries)
     for entry in entries:
@@ -188,9 +188,9 @@ def _check_entries(loading: Loading, read: ReadStimulus, entries: list[ReadEntry
         collector.add("rubric-without-llm-judge", section.at("rubric"), section.place.key("rubric"))
 
 
-def _has_list(section: Section) -> bool:
-    """Whether the graders of a stimulus are absent or a list; anything else was reported."""
-    return "graders" not in section.written or isinstance(section.get("graders"), SequenceNode)
+def _lists_none(node: Node | None) -> bool:
+    """Whether a list of graders is absent or empty; entries that were reported count."""
+    return node is None or (isinstance(node, SequenceNode) and not node.items)
 
 
 def _in_stimulus(entry: ReadEntry, read: ReadStimulus, key: str | None = None) -> Place:

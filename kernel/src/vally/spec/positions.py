@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 
 from vally.spec.diagnostics import Place
-from vally.spec.nodes import MappingNode, Node, SequenceNode
+from vally.spec.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 _UNKNOWN = re.compile(r"unknown key '([^']*)'")
 _QUOTED = re.compile(r"'([^']*)' ")
+# How a bad pattern is worded; it names no key.
+_INVALID_REGEX = "Invalid regex pattern: "
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 
 
@@ -22,9 +24,23 @@ def problem_node(config: Node, place: Place, problem: str) -> tuple[Node, Place]
     """The node a problem is about: the key when unknown, the value when wrong, else the mapping that lacks it."""
     key = problem_key(problem)
     if key is None:
-        return config, place
+        return _pattern(config, place, problem) or (config, place)
     found = _walk(config, place, key, to_key=_UNKNOWN.match(problem) is not None)
     return found if found is not None else (config, place)
+
+
+def _pattern(node: Node, place: Place, problem: str) -> tuple[Node, Place] | None:
+    """The scalar that an invalid regular expression stands in."""
+    if isinstance(node, ScalarNode):
+        return (node, place) if problem.startswith(f"{_INVALID_REGEX}{node.text}. Error: ") else None
+    if not problem.startswith(_INVALID_REGEX):
+        return None
+    below: list[tuple[Node, Place]] = []
+    if isinstance(node, SequenceNode):
+        below = [(item, place.item(index)) for index, item in enumerate(node.items)]
+    elif isinstance(node, MappingNode):
+        below = [(value, place.key(key.text)) for key, value in node.entries]
+    return next((found for child in below if (found := _pattern(*child, problem)) is not None), None)
 
 
 def _walk(node: Node, place: Place, path: str, *, to_key: bool) -> tuple[Node, Place] | None:
