@@ -130,9 +130,12 @@ async def test_the_whole_group_ends_with_a_timeout(runner: LocalProcessRunner, t
     assert await runner.kill_all() == 0
 
 
-async def test_what_is_left_of_the_group_ends_with_the_process(runner: LocalProcessRunner) -> None:
-    done = await runner.run(["sh", "-c", "sleep 600 & echo done"])
+async def test_what_a_process_leaves_in_the_background_runs_until_everything_is_ended(
+    runner: LocalProcessRunner,
+) -> None:
+    done = await runner.run(["sh", "-c", "sleep 600 >/dev/null 2>&1 & echo done"])
     assert (done.returncode, done.stdout, done.timed_out) == (0, b"done\n", False)
+    assert await runner.kill_all() == 1
     assert await runner.kill_all() == 0
 
 

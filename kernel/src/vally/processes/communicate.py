@@ -22,13 +22,12 @@ async def communicate(
     max_bytes: int,
     until: Callable[[], Awaitable[object]] | None = None,
     on_output: Callable[[bytes], None] | None = None,
-    end_group: bool = False,
 ) -> Completed:
     """Send `stdin`, close it, and collect both outputs until the process has ended.
 
     At most `max_bytes` of each output are kept; `on_output` gets every piece of stdout as it comes. When the awaitable
-    of `until` returns first, the process and its group are ended and `timed_out` is true. With `end_group` what is left
-    of the group is ended in any case. A daemon that holds the pipes open is not waited for.
+    of `until` returns first, the process and its group are ended and `timed_out` is true. What a process leaves behind
+    when it ends by itself runs on, and is not waited for when it holds the pipes open.
     """
     out, err = OutputBuffer(max_bytes, on_output), OutputBuffer(max_bytes)
     async with anyio.create_task_group() as tasks:
@@ -37,7 +36,7 @@ async def communicate(
         if process.stdin is not None:
             tasks.start_soon(send_all, process.stdin, stdin)
         stopped = await _wait(process, until)
-        if stopped or end_group:
+        if stopped:
             await process.terminate()
         ended = await process.wait()
         await settle((out, err))

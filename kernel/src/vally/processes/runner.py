@@ -126,15 +126,17 @@ class LocalProcessRunner:
     ) -> Completed:
         """Run a process to its end and return what it wrote, at most `max_bytes` of each output.
 
-        `timeout` is in seconds. What is left of the process group afterwards is ended, two seconds after the request
-        by force; that is so after a timeout and a cancellation too. Raises `ProcessStartError`.
+        `timeout` is in seconds. After it, and on cancellation, the process and its group are ended, two seconds after
+        the request by force. What a process leaves in the background runs on, as a server started for the agent
+        must, until `kill_all`. Raises `ProcessStartError`.
         """
         process = await self._start(argv, cwd, env, stdin=bool(stdin))
         until = None if timeout is None else partial(anyio.sleep, timeout)
         try:
-            return await communicate(process, stdin=stdin, max_bytes=max_bytes, until=until, end_group=True)
+            return await communicate(process, stdin=stdin, max_bytes=max_bytes, until=until)
         finally:
-            await process.terminate()
+            if process.returncode is None:
+                await process.terminate()
             await self._close(process)
 
     async def kill_all(self, grace: float = GRACE_SECONDS) -> int:

@@ -43,7 +43,7 @@ def library_request(
         trajectory=trajectory,
         stimulus=_with_graders(base, entries),
         host=host or PluginHost(),
-        runner=LocalProcessRunner(trial_id=trajectory.id or str(uuid.uuid4()), env=environ),
+        runner=LocalProcessRunner(trial_id=str(uuid.uuid4()), env=environ),
         env=environ,
         spec_dir=spec_dir or Path.cwd(),
         scoring=scoring or Scoring(),
