@@ -100,4 +100,4 @@ def test_without_one_distribution_the_rest_works(plugin: Member, complete: Envir
 def evaluate(environment: Environment) -> Any:
     spec = environment.root / "echo.eval.yaml"
     spec.write_text(EVAL, encoding="utf-8")
-    return environment.vally("eval", "-e", spec.name, "--require-pass", "--junit")
+    return environment.vally("eval", "-e", spec.name, "--require-pass")
