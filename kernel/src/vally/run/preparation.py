@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from vally.errors import ConfigInvalid, ExecutorError, PluginError, VallyError
 from vally.model.evalspec import Diagnostic
 from vally.records import Capabilities, ExecutorSpec, GraderSpec
+from vally.run.prepared_graders import prepare_entries
 
 if TYPE_CHECKING:
     from vally.host import PluginHost
@@ -46,7 +47,24 @@ def prepare(plan: Plan, host: PluginHost, *, backend_isolates: bool, backend: st
     ready = Preparation()
     for evaluation in plan.evals:
         _prepare_eval(evaluation, host, ready, isolates=backend_isolates, backend=backend, skip_grade=skip_grade)
+        if not skip_grade:
+            _make_graders(evaluation, host, ready)
     return ready
+
+
+def _make_graders(plan: EvalPlan, host: PluginHost, ready: Preparation) -> None:
+    """Make the graders now, because an agent should not run when nobody can grade it."""
+    told = {item.message for item in ready.diagnostics}
+    for stimulus in plan.stimuli:
+        for prepared in prepare_entries(host, stimulus.graders, _ignore):
+            error = prepared.unusable
+            if error is not None and error.message not in told:
+                told.add(error.message)
+                _add(ready, plan, None, error.message, code=error.code or "plugin-load-failed", hints=error.hints)
+
+
+def _ignore(_: str) -> None:
+    return None
 
 
 def _prepare_eval(
@@ -166,7 +184,7 @@ def _add(
         file=position.file if position else plan.planned.eval_file_path,
         line=position.line if position else None,
         column=position.column if position else None,
-        hint="; ".join(hints) or None,
+        hint="\n".join(hints) or None,
     )
     if finding not in ready.diagnostics:
         ready.diagnostics.append(finding)
