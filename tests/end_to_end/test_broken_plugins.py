@@ -84,9 +84,12 @@ def test_a_factory_that_raises_is_an_error_once_it_is_needed(project: ProjectBui
     install(site, RAISING_FACTORY)
     assert run(project, "plain").exit_code == 0
     result = run(project, "uses")
-    assert result.exit_code == 1
-    problem = "grader 'broken' of broken-dist 2.0: broken_factory:Grader: OSError: no such device"
-    assert problem in result.stderr + str(result.records)
+    assert (result.exit_code, result.run_dir) == (1, None)
+    problem = (
+        "grader 'broken' of broken-dist 2.0: broken_factory:Grader: OSError: no such device [plugin-load-failed]\n"
+    )
+    assert problem in result.stderr
+    assert run(project, "uses", "--skip-grade").exit_code == 0
 
 
 def test_every_plugin_that_was_named_is_reported(project: ProjectBuilder) -> None:
@@ -101,3 +104,10 @@ def test_every_plugin_that_was_named_is_reported(project: ProjectBuilder) -> Non
         "plugin './none.py': no entry point, distribution, module or path of that name",
     ):
         assert f"error: {text} [plugin-load-failed]\n" in result.stderr
+
+
+def test_an_unknown_keyword_is_let_through_without_validation(project: ProjectBuilder) -> None:
+    result = run(project, "uses", "--skip-validate")
+    assert result.exit_code == 1
+    assert result.run_dir is not None
+    assert result.records[0]["gradeResult"]["details"][0]["evidence"] == "unknown grader type 'broken'"

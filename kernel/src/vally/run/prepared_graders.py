@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from vally.errors import ConfigInvalid, VallyError
+from vally.errors import ConfigInvalid, PluginError, VallyError
 from vally.text.display import NAME_CLUSTERS, cut_clusters, sanitise
 
 if TYPE_CHECKING:
@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class PreparedEntry:
-    """One grader entry with what the run needs of its plugin; `problem` replaces a grader that cannot work."""
+    """One grader entry with what the run needs of its plugin; `problem` replaces a grader that cannot work.
+
+    `unusable` says that its plugin is to blame, not the entry.
+    """
 
     entry: GraderEntry
     record: GraderSpec | None = None
@@ -28,6 +31,7 @@ class PreparedEntry:
     grader: Any = None
     default_name: str | None = None
     problem: str | None = None
+    unusable: PluginError | None = None
     warnings: list[str] = field(default_factory=list)
 
     @property
@@ -70,6 +74,8 @@ def _prepare(host: PluginHost, entry: GraderEntry) -> PreparedEntry:
         prepared.grader = host.create(record)
     except ConfigInvalid as error:
         prepared.problem = f"Invalid config for {entry.type}: {error.problems[0]}"
+    except PluginError as error:
+        prepared.problem, prepared.unusable = error.message, error
     except VallyError as error:
         prepared.problem = f"Invalid config for {entry.type}: {error.message}"
     else:
