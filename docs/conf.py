@@ -9,7 +9,7 @@ _ROOT = Path(__file__).resolve().parent.parent
 
 project = "vally"
 author = "The vally authors"
-copyright = "The vally authors"  # noqa: A001
+copyright = "The vally authors"
 release = version = tomllib.loads((_ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
 
 extensions = ["myst_parser"]
