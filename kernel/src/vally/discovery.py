@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from vally.records import KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
 Origin = Literal["installed", "project", "option", "object"]
@@ -82,19 +82,42 @@ def normalised(name: str) -> str:
 
 def installed_sources() -> tuple[PluginSource, ...]:
     """Return the entry points of every kind, sorted by kind, distribution and entry-point name."""
-    import importlib_metadata
-
     kind_of = {kind.group: kind.name for kind in KINDS.values()}
     owners: dict[int, Owner] = {}
     found = []
-    for point in importlib_metadata.entry_points():
+    for point in _entry_points():
         if point.group in kind_of and point.dist is not None:
-            owner = owners.setdefault(id(point.dist), _owner(point.dist))
+            key = id(point.dist)
+            owner = owners[key] = owners.get(key) or _owner(point.dist)
             module, _, attribute = point.value.partition("[")[0].partition(":")
             found.append(
                 PluginSource(kind_of[point.group], point.name, module.strip(), attribute.strip() or None, owner=owner)
             )
     return tuple(sorted(found, key=_order))
+
+
+def _entry_points() -> list[Any]:
+    import importlib_metadata
+
+    try:
+        return list(importlib_metadata.entry_points())
+    except Exception:
+        # One damaged distribution, of anybody, would hide all others.
+        return list(_readable_entry_points())
+
+
+def _readable_entry_points() -> Iterator[Any]:
+    import importlib_metadata
+
+    seen = set()
+    for distribution in importlib_metadata.distributions():
+        try:
+            name, points = normalised(distribution.name), list(distribution.entry_points)
+        except Exception:
+            continue
+        if name not in seen:
+            seen.add(name)
+            yield from points
 
 
 def _order(source: PluginSource) -> tuple[str, str, str, str]:
@@ -104,7 +127,10 @@ def _order(source: PluginSource) -> tuple[str, str, str, str]:
 
 def _owner(distribution: Any) -> Owner:
     # The properties of a distribution parse its metadata anew each time, so it is read once here.
-    metadata = distribution.metadata
+    try:
+        metadata = distribution.metadata
+    except FileNotFoundError:
+        return Owner("unknown", None)
     return Owner(
         metadata["Name"] or "unknown",
         metadata["Version"],
