@@ -47,6 +47,9 @@ class ToolMatches(Config):
 class Limit(Config):
     max: int = Field(ge=0)
 
+    def warnings(self) -> list[str]:
+        return ["'max' is so high that it says nothing"] if self.max > 1000 else []
+
 
 class TimeLimit(Config):
     max: str

@@ -253,6 +253,13 @@ def test_a_deprecated_key(work: Any) -> None:
     assert (item.message, item.hint) == ("prompt: 'output_delivery' is deprecated", "it has no effect")
 
 
+def test_what_a_config_warns_of(work: Any) -> None:
+    found = entry(work, "{type: turn-count, config: {max: 1001}}")
+    assert found.found == ["2:73 suspicious-grader-config"]
+    assert found.diagnostics[0].message == "turn-count: 'max' is so high that it says nothing"
+    assert found.diagnostics[0].level == "warning"
+
+
 @pytest.mark.parametrize("pattern", [".", ".+", ".*", r"\S", r"\S+", r"[\s\S]*", r"[\s\S]+", "(?i).*"])
 def test_patterns_that_match_any_text(work: Any, pattern: str) -> None:
     found = entry(work, f"{{type: output-matches, config: {{pattern: '{pattern}'}}}}")
