@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
 from vally.errors import BackendError, ExecutorError
+from vally.testing.contracts.backend_subject import BackendSubject, details, entry, python_command, run_trial
 from vally.testing.contracts.case import Case
 from vally.testing.contracts.probes import PROBES
 from vally.testing.executors import ScriptedExecutor, Wait
-from vally.testing.hosts import plugin_host
 from vally.testing.projects import ProjectBuilder
 from vally.testing.sentinels import process_sentinel, tree_digest
-from vally.testing.trials import run_context, stimulus, trial_item, trial_options
+from vally.testing.trials import stimulus, trial_item, trial_options
 
 if TYPE_CHECKING:
-    from vally.model.evalspec import GraderEntry, Stimulus
+    from vally.model.evalspec import Stimulus
     from vally.model.results import GraderResult
     from vally.records import BackendSpec
     from vally.run.inputs import ExecutorOptions
-    from vally.run.trial import TrialItem, TrialOutcome
+    from vally.run.trial import TrialItem
 
 MANY = 20
 AT_ONCE = 5
@@ -51,83 +49,20 @@ def backend_contract(
         "shutdown": _shutdown,
         "many-at-once": _many,
     }
-    return [Case(name, check, _Subject(factory, args or {})) for name, check in checks.items()]
+    return [Case(name, check, BackendSubject(factory, args or {})) for name, check in checks.items()]
 
 
-class _Subject:
-    """The backend under contract."""
-
-    def __init__(self, factory: BackendSpec | Callable[[], Any], args: Mapping[str, str | list[str]]) -> None:
-        self._factory = factory
-        self._args = args
-
-    def create(self) -> Any:
-        from vally.records import BackendSpec
-
-        if isinstance(self._factory, BackendSpec):
-            return plugin_host(self._factory).create(self._factory)
-        return self._factory()
-
-    @asynccontextmanager
-    async def prepared(self, directory: Path) -> AsyncIterator[Any]:
-        """A backend that is ready, shut down afterwards."""
-        backend = self.create()
-        await backend.prepare(self._args, run_context(directory))
-        try:
-            yield backend
-        finally:
-            with anyio.CancelScope(shield=True):
-                await backend.shutdown()
-
-    async def run(
-        self, directory: Path, given: Stimulus, script: Any, **fields: Any
-    ) -> tuple[TrialOutcome, list[ExecutorOptions]]:
-        """Run one trial, clean up, and return what became of it."""
-        async with self.prepared(directory) as backend:
-            executor = ScriptedExecutor(script)
-            outcome: TrialOutcome = await _run(backend, directory, given, executor, **fields)
-            warnings = await outcome.cleanup()
-            assert not warnings, f"cleaning up gave warnings: {list(warnings)}"
-            return outcome, executor.options
-
-
-async def _run(
-    backend: Any, directory: Path, given: Stimulus, executor: ScriptedExecutor, **fields: Any
-) -> TrialOutcome:
-    item = fields.pop("item", None) or trial_item(directory, given)
-    options = trial_options(executor, [*PROBES, executor.record()], executor_record=executor.record(), **fields)
-    outcome: TrialOutcome = await backend.run_trial(item, options)
-    return outcome
-
-
-def _entry(keyword: str, turn: int | None = None, **config: object) -> GraderEntry:
-    from vally.model.evalspec import GraderEntry
-
-    return GraderEntry(type=keyword, config=config, turn=turn)
-
-
-def _details(outcome: TrialOutcome) -> list[GraderResult]:
-    assert outcome.status == "success", f"status {outcome.status}: {outcome.error}"
-    assert outcome.grade is not None
-    return list(outcome.grade.details or ())
-
-
-def _python(code: str) -> str:
-    # Set-up commands go through a shell, whose quoting differs between systems; this code has no quotes.
-    return f'"{sys.executable}" -c "{code}"'
-
-
-async def _environment_order(subject: _Subject, directory: Path) -> None:
+async def _environment_order(subject: BackendSubject, directory: Path) -> None:
     from vally.model.evalspec import Environment, StagedFile
 
     source = ProjectBuilder(directory / "source")
     staged = StagedFile(src=source.file("a.txt", "staged"), dest="a.txt")
     late = StagedFile(src=source.file("late.txt", "late"), dest="late.txt")
-    copy = _python("import shutil; shutil.copy(chr(97)+chr(46)+chr(116)+chr(120)+chr(116), chr(98))")
+    copy = python_command("import shutil; shutil.copy(chr(97)+chr(46)+chr(116)+chr(120)+chr(116), chr(98))")
     given = stimulus(
         environment=Environment(skills=(source.skill("tidy"),), files=(staged,), commands=(copy,)),
         grading_environment=Environment(files=(late,)),
-        graders=(_entry("contract-file", path="late.txt"), _entry("contract-diff")),
+        graders=(entry("contract-file", path="late.txt"), entry("contract-diff")),
     )
     seen: list[str] = []
 
@@ -139,17 +74,17 @@ async def _environment_order(subject: _Subject, directory: Path) -> None:
     for name in ("a.txt", "b", "tidy/SKILL.md"):
         assert name in seen, f"the agent did not find {name}, only {seen}"
     assert "late.txt" not in seen, "the agent saw the grading environment"
-    file, diff = _details(outcome)
+    file, diff = details(outcome)
     assert file.evidence == "late", "graders did not see the grading environment"
     assert "made.txt" in diff.evidence, "the diff lacks what the agent made"
     assert "a.txt" not in diff.evidence, "the diff holds what was staged"
 
 
-async def _setup_failure(subject: _Subject, directory: Path) -> None:
+async def _setup_failure(subject: BackendSubject, directory: Path) -> None:
     from vally.model.evalspec import Environment
 
-    command = _python("raise SystemExit(3)")
-    given = stimulus(environment=Environment(commands=(command,)), graders=(_entry("contract-diff"),))
+    command = python_command("raise SystemExit(3)")
+    given = stimulus(environment=Environment(commands=(command,)), graders=(entry("contract-diff"),))
     outcome, calls = await subject.run(directory, given, ["must not be said"])
     assert outcome.status == "error"
     assert not calls, "the agent ran although the set-up failed"
@@ -159,28 +94,28 @@ async def _setup_failure(subject: _Subject, directory: Path) -> None:
     assert outcome.error.phase == "preparing"
 
 
-async def _diff(subject: _Subject, directory: Path) -> None:
-    given = stimulus(graders=(_entry("contract-diff"),))
+async def _diff(subject: BackendSubject, directory: Path) -> None:
+    given = stimulus(graders=(entry("contract-diff"),))
     outcome, _ = await subject.run(directory, given, [{"new.txt": "one line\n"}, "done"])
-    (result,) = _details(outcome)
+    (result,) = details(outcome)
     assert "+one line" in result.evidence, result.evidence
     assert outcome.trajectory is not None
     assert outcome.trajectory.output == "done"
     assert outcome.trajectory.diff_error is None
 
 
-async def _turn_diff(subject: _Subject, directory: Path) -> None:
-    graders = (_entry("contract-diff", turn=0), _entry("contract-diff", turn=1))
+async def _turn_diff(subject: BackendSubject, directory: Path) -> None:
+    graders = (entry("contract-diff", turn=0), entry("contract-diff", turn=1))
     given = stimulus("first", "second", graders=graders)
     outcome, _ = await subject.run(directory, given, [[{"one.txt": "1\n"}], [{"two.txt": "2\n"}]])
-    first, second = _details(outcome)
+    first, second = details(outcome)
     assert "one.txt" in first.evidence, first.evidence
     assert "two.txt" not in first.evidence, first.evidence
     assert "two.txt" in second.evidence, second.evidence
     assert "one.txt" not in second.evidence, second.evidence
 
 
-async def _artifacts(subject: _Subject, directory: Path) -> None:
+async def _artifacts(subject: BackendSubject, directory: Path) -> None:
     from vally.model.evalspec import Artifacts
 
     given = stimulus(artifacts=Artifacts(include=("out/**",), exclude=("**/*.tmp",)))
@@ -194,11 +129,11 @@ async def _artifacts(subject: _Subject, directory: Path) -> None:
     assert found == ["out/a.txt", "out/deep/b.txt"], found
 
 
-async def _cancel(subject: _Subject, directory: Path) -> None:
+async def _cancel(subject: BackendSubject, directory: Path) -> None:
     from vally.run.inputs import StopSignal
 
     stop, outcomes = StopSignal(), []
-    given = stimulus(graders=(_entry("contract-diff"),))
+    given = stimulus(graders=(entry("contract-diff"),))
 
     async def run() -> None:
         outcomes.append((await subject.run(directory, given, [{"x.txt": "x"}, Wait(600)], stop=stop))[0])
@@ -214,7 +149,7 @@ async def _cancel(subject: _Subject, directory: Path) -> None:
     assert outcome.work_dir is None or not outcome.work_dir.exists(), "the workspace is left"
 
 
-async def _executor_crash(subject: _Subject, directory: Path) -> None:
+async def _executor_crash(subject: BackendSubject, directory: Path) -> None:
     outcome, _ = await subject.run(directory, stimulus(), [RuntimeError("went wrong")])
     assert outcome.status == "error"
     assert outcome.error is not None
@@ -223,7 +158,7 @@ async def _executor_crash(subject: _Subject, directory: Path) -> None:
     assert not outcome.error.retryable
 
 
-async def _executor_error(subject: _Subject, directory: Path) -> None:
+async def _executor_error(subject: BackendSubject, directory: Path) -> None:
     error = ExecutorError("slow down", code="provider-rate-limit", retryable=True, retry_after_ms=1500)
     outcome, _ = await subject.run(directory, stimulus(), ["working", error])
     assert outcome.status == "error"
@@ -233,10 +168,10 @@ async def _executor_error(subject: _Subject, directory: Path) -> None:
     assert outcome.retry_after_ms == 1500, "the wait before a retry is lost"
 
 
-async def _cleanup(subject: _Subject, directory: Path) -> None:
+async def _cleanup(subject: BackendSubject, directory: Path) -> None:
     async with subject.prepared(directory) as backend:
         executor = ScriptedExecutor([{"x.txt": "x"}])
-        outcome = await _run(backend, directory, stimulus(), executor)
+        outcome = await run_trial(backend, directory, stimulus(), executor)
         work = executor.options[0].work_dir
         for number in (1, 2):
             warnings = await outcome.cleanup()
@@ -245,13 +180,13 @@ async def _cleanup(subject: _Subject, directory: Path) -> None:
             assert not path.exists(), f"{path} is left"
 
 
-async def _grade_trial(subject: _Subject, directory: Path) -> None:
+async def _grade_trial(subject: BackendSubject, directory: Path) -> None:
     from vally.run.trial import GradeRequest
 
-    given = stimulus(graders=(_entry("contract-file", path="x.txt"),))
+    given = stimulus(graders=(entry("contract-file", path="x.txt"),))
     async with subject.prepared(directory) as backend:
         executor = ScriptedExecutor([{"x.txt": "content"}])
-        outcome = await _run(backend, directory, given, executor)
+        outcome = await run_trial(backend, directory, given, executor)
         assert outcome.trajectory is not None
         request = GradeRequest(
             item=trial_item(directory, given),
@@ -267,11 +202,11 @@ async def _grade_trial(subject: _Subject, directory: Path) -> None:
         assert graded.grade.details[0].evidence == "content"
 
 
-async def _grade_without_workspace(subject: _Subject, directory: Path) -> None:
+async def _grade_without_workspace(subject: BackendSubject, directory: Path) -> None:
     from vally.run.trial import GradeRequest
     from vally.testing.trajectories import trajectory
 
-    given = stimulus(graders=(_entry("contract-file", path="x.txt"),))
+    given = stimulus(graders=(entry("contract-file", path="x.txt"),))
     gone = directory / "gone"
     async with subject.prepared(directory) as backend:
         request = GradeRequest(
@@ -285,7 +220,7 @@ async def _grade_without_workspace(subject: _Subject, directory: Path) -> None:
     assert graded.error.message == "workspace is not available", graded.error.message
 
 
-async def _untouched(subject: _Subject, directory: Path) -> None:
+async def _untouched(subject: BackendSubject, directory: Path) -> None:
     from vally.model.evalspec import Environment, GitSource, StagedFile
 
     source = ProjectBuilder(directory / "source")
@@ -295,7 +230,7 @@ async def _untouched(subject: _Subject, directory: Path) -> None:
     staged = StagedFile(src=source.root / "untracked.txt", dest="copied.txt")
     given = stimulus(
         environment=Environment(git=GitSource(type="worktree", source=source.root), files=(staged,)),
-        graders=(_entry("contract-diff"),),
+        graders=(entry("contract-diff"),),
     )
     before = tree_digest(source.root)
     outcome, _ = await subject.run(directory, given, [{"tracked.txt": "changed\n", "copied.txt": "changed\n"}, _commit])
@@ -311,33 +246,33 @@ async def _commit(_: Stimulus, options: ExecutorOptions) -> None:
             raise RuntimeError(done.stderr.decode(errors="replace"))
 
 
-async def _shutdown(subject: _Subject, directory: Path) -> None:
+async def _shutdown(subject: BackendSubject, directory: Path) -> None:
     with process_sentinel():
         backend = subject.create()
         await backend.shutdown()
         async with subject.prepared(directory) as used:
-            await (await _run(used, directory, stimulus(), ScriptedExecutor())).cleanup()
+            await (await run_trial(used, directory, stimulus(), ScriptedExecutor())).cleanup()
         await used.shutdown()
     try:
-        await _run(used, directory, stimulus(), ScriptedExecutor())
+        await run_trial(used, directory, stimulus(), ScriptedExecutor())
     except BackendError:
         return
     raise AssertionError("a backend that was shut down must refuse work")
 
 
-async def _many(subject: _Subject, directory: Path) -> None:
+async def _many(subject: BackendSubject, directory: Path) -> None:
     results: dict[int, Sequence[GraderResult]] = {}
     places: set[Path] = set()
     limit = anyio.CapacityLimiter(AT_ONCE)
     async with subject.prepared(directory) as backend:
 
         async def run(number: int) -> None:
-            given = stimulus(graders=(_entry("contract-file", path="n.txt"), _entry("contract-diff")))
+            given = stimulus(graders=(entry("contract-file", path="n.txt"), entry("contract-diff")))
             executor = ScriptedExecutor([{"n.txt": f"number {number}\n"}, Wait(0.05), f"wrote {number}"])
             async with limit:
                 item: TrialItem = trial_item(directory, given, trial_index=number)
-                outcome = await _run(backend, directory, given, executor, item=item)
-                results[number] = _details(outcome)
+                outcome = await run_trial(backend, directory, given, executor, item=item)
+                results[number] = details(outcome)
                 places.add(executor.options[0].work_dir)
                 await outcome.cleanup()
 
