@@ -148,6 +148,8 @@ if TYPE_CHECKING:
     from vally.run.read_root import accessible_workspace as accessible_workspace
     from vally.run.read_root import resolve_read_root as resolve_read_root
     from vally.run.redaction import Redactor as Redactor
+    from vally.run.repo_snapshot import RepoFile as RepoFile
+    from vally.run.repo_snapshot import RepoSnapshot as RepoSnapshot
     from vally.run.reporting import Diagnostics as Diagnostics
     from vally.run.reporting import EvalComplete as EvalComplete
     from vally.run.reporting import PlannedEval as PlannedEval
@@ -279,6 +281,7 @@ _NAMES = {
     "vally.run.judging": "CallTokens JudgeReply JudgeRequest ToolSchema",
     "vally.run.read_root": "Matches ReadRoot UnreadableFile accessible_workspace resolve_read_root",
     "vally.run.redaction": "Redactor",
+    "vally.run.repo_snapshot": "RepoFile RepoSnapshot",
     "vally.run.reporting": (
         "Diagnostics EvalComplete PlannedEval PlannedStimulus RunComplete RunOptions RunStart TrialDone "
         "TrialPhase TrialStart"

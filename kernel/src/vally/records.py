@@ -77,8 +77,9 @@ class Record:
 class GraderSpec(Record):
     """One grader keyword and its facts.
 
-    `constraints` maps constraint keys of a stimulus to the config key they fill; `hints` are wrong type names for
-    which this keyword is suggested; `multiline` keeps line breaks in evidence (LLM graders always do).
+    `constraints` maps constraint keys of a stimulus to the config key they fill; `multiline` keeps line breaks in
+    evidence (LLM graders always do). `hints` are wrong type names for which this keyword is suggested; one written as
+    `name: text` shows the text instead of the suggestion.
     """
 
     kind: Literal["code", "llm", "human"] = "code"
@@ -113,6 +114,11 @@ class GraderSpec(Record):
         if self.oracle is not None:
             return self.oracle
         return "state" if self.requires_workspace else "trajectory"
+
+    def gradable_with(self, config: object) -> str:
+        """The same for one entry: a method `oracle()` of its validated config has the say."""
+        oracle = getattr(config, "oracle", None)
+        return str(oracle()) if callable(oracle) else self.gradable_by
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the decorated function or class, so that a `@grader` can be unit tested like what it decorates."""

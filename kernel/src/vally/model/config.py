@@ -55,6 +55,18 @@ def parse_config(
         raise ConfigInvalid(name, config_problems(error, values)) from None
 
 
+def config_evidence(config: object) -> frozenset[str]:
+    """What an entry with this validated config reads beside the trajectory, as far as its model says it.
+
+    A subset of `diff`, `turn-diff`, `golden_patch`, `repo`.
+    """
+    evidence = getattr(config, "evidence", None)
+    try:
+        return frozenset(evidence()) if callable(evidence) else frozenset()
+    except Exception:  # a plugin may raise anything; what it reads stays unknown
+        return frozenset()
+
+
 def _validated(model: type[BaseModel], values: Mapping[str, object], context: dict[str, Any]) -> BaseModel:
     # Read as JSON, a list fits a tuple and a text fits a path or an enum although the models are strict.
     try:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from vally.errors import GraderError
+from vally.model.config import config_evidence
 from vally.run.calling import invoke
 from vally.run.entry_results import checked_result, finish_result
 from vally.run.inputs import GraderInput
@@ -14,10 +16,12 @@ from vally.text.regex import InvalidRegex, RegexTimeout
 if TYPE_CHECKING:
     import anyio
 
+    from vally.host import PluginHost
     from vally.model.results import GraderResult
     from vally.model.views import View
     from vally.run.grading import GradingRequest
     from vally.run.prepared_graders import PreparedEntry
+    from vally.run.repo_snapshot import RepoSnapshot
 
 
 class EntryGrader:
@@ -29,11 +33,13 @@ class EntryGrader:
         prepared: PreparedEntry,
         deadline: float | None,
         limiter: anyio.CapacityLimiter,
+        repo: RepoSnapshot | None = None,
     ) -> None:
         self._request = request
         self._prepared = prepared
         self._deadline = deadline
         self._limiter = limiter
+        self._repo = repo
 
     async def result(self) -> GraderResult:
         """The finished result of this entry, all fields of the kernel filled in."""
@@ -107,10 +113,17 @@ class EntryGrader:
             run_dir=request.run_dir,
             diff=diff,
             diff_problem=problem,
+            repo=self._repo if "repo" in config_evidence(prepared.config) else None,
             seed=request.seed,
             log=logging.getLogger(f"vally.grader.{record.name}"),
+            warn=partial(_warn_once, request.host, record.name),
             deadline=self._deadline,
         )
+
+
+def _warn_once(host: PluginHost, keyword: str, text: str) -> None:
+    logger = logging.getLogger(f"vally.grader.{keyword}")
+    host.memo(("warned", keyword, text), lambda: logger.warning("%s", text))
 
 
 def _scope_text(scope: object) -> str:

@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import anyio.to_thread
 
+from vally.model.config import config_evidence
 from vally.model.evalspec import Scoring
 from vally.run.calling import thread_limiter
 from vally.run.entry_grading import EntryGrader
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from vally.model.trajectory import Trajectory
     from vally.run.inputs import JudgeClient, ProcessRunner
     from vally.run.prepared_graders import PreparedEntry
+    from vally.run.repo_snapshot import RepoSnapshot
 
 
 def _ignore(_: str) -> None:
@@ -86,9 +89,12 @@ class _Session:
         self._entries = entries
         self._limiter = thread_limiter()
         self._results: list[GraderResult | None] = [None] * len(entries)
+        self._repo: RepoSnapshot | None = None
 
     async def run(self) -> None:
         with anyio.CancelScope(deadline=self._scope_deadline()) as scope:
+            # Graders that run commands may change the workspace, so it is looked at first.
+            self._repo = await self._snapshot()
             async with anyio.create_task_group() as group:
                 group.start_soon(self._run_serially)
                 for index, prepared in enumerate(self._entries):
@@ -107,13 +113,24 @@ class _Session:
         with anyio.CancelScope(shield=True):
             await self._request.runner.kill_all()
 
+    async def _snapshot(self) -> RepoSnapshot | None:
+        if not any("repo" in config_evidence(prepared.config) for prepared in self._entries):
+            return None
+        if self._request.trajectory is None:
+            return None
+        from vally.run.repo_snapshot import take_snapshot
+
+        return await anyio.to_thread.run_sync(
+            take_snapshot, self._request.trajectory, abandon_on_cancel=True, limiter=self._limiter
+        )
+
     async def _run_serially(self) -> None:
         for index, prepared in enumerate(self._entries):
             if prepared.needs_workspace:
                 await self._run_one(index)
 
     async def _run_one(self, index: int) -> None:
-        grader = EntryGrader(self._request, self._entries[index], self._deadline, self._limiter)
+        grader = EntryGrader(self._request, self._entries[index], self._deadline, self._limiter, self._repo)
         self._results[index] = await grader.result()
 
     def finished_results(self) -> list[GraderResult]:

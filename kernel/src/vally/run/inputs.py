@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from vally.model.trajectory import Event, Trajectory
     from vally.run.judging import JudgeReply, JudgeRequest
     from vally.run.read_root import ReadRoot
+    from vally.run.repo_snapshot import RepoSnapshot
 
 C = TypeVar("C")
 Magnitude = Literal["much-better", "slightly-better", "equal", "slightly-worse", "much-worse"]
@@ -76,7 +77,11 @@ class ProcessRunner(Protocol):
 
 
 class JudgeClient(Protocol):
-    """The judge of one grader entry behind cache, limits and accounting."""
+    """The judge of one grader entry behind cache, limits and accounting.
+
+    `judge` sees to time limit and reminders; it raises `JudgeError`. `supports_files` tells whether the judge can read
+    evidence files. `model_for` and `effort_for` give what an entry gets that configures this or None.
+    """
 
     async def judge(self, request: JudgeRequest) -> JudgeReply: ...
 
@@ -94,7 +99,8 @@ class GraderInput(Generic[C]):
 
     `trajectory` is the view narrowed by `turn` and `scope`, `full_trajectory` the whole. `files` reads the artifact
     directory and the workspace. `deadline` is a `time.monotonic()` value. `diff` is the unified diff of the view (the
-    turn's, else the run's), or None with the reason in `diff_problem`.
+    turn's, else the run's), or None with the reason in `diff_problem`. `repo` is the final workspace before any grader
+    ran, for a config whose `evidence()` has `repo`. `warn` tells the user one line, each at most once per run.
     """
 
     trajectory: Trajectory
@@ -111,8 +117,10 @@ class GraderInput(Generic[C]):
     run_dir: Path | None = None
     diff: str | None = None
     diff_problem: str | None = None
+    repo: RepoSnapshot | None = None
     seed: int | None = None
     log: logging.Logger = field(default_factory=lambda: logging.getLogger("vally.grader"))
+    warn: Callable[[str], None] = lambda _: None
     deadline: float | None = None
 
 

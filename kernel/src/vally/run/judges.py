@@ -11,17 +11,22 @@ from vally.errors import JudgeError, PluginError
 from vally.model.evalspec import DEFAULT_JUDGE
 from vally.model.results import JudgeUsage
 from vally.records import GraderSpec, JudgeSpec
+from vally.run.calling import invoke
+from vally.run.judging import JudgeReply
 
 if TYPE_CHECKING:
     from vally.host import PluginHost
     from vally.model.evalspec import ProviderConfig
     from vally.model.trajectory import Cost
-    from vally.run.judging import JudgeReply, JudgeRequest
+    from vally.run.judging import JudgeRequest
     from vally.run.plan import Plan
     from vally.run.trial import JudgeSettings
 
 MAX_CALLS = 8
 """Concurrent calls per provider and model."""
+
+GRACE_S = 5.0
+"""Seconds after the time limit of a request at which a judge that does not keep it is given up."""
 
 
 class JudgePool:
@@ -31,6 +36,7 @@ class JudgePool:
         self._host = host
         self._judges: dict[str, tuple[JudgeSpec, Any]] = {}
         self._limits: dict[tuple[str, str], anyio.CapacityLimiter] = {}
+        self._making = anyio.Lock()
 
     def client(self, settings: JudgeSettings) -> ItemJudge:
         """The judge of one trial."""
@@ -52,14 +58,18 @@ class JudgePool:
             hints=[f"types: {', '.join(known)}"] if known else ["no judge plugin is installed"],
         )
 
-    def judge(self, provider: ProviderConfig | None) -> tuple[JudgeSpec, Any]:
-        """The record and the configured judge object of a provider."""
+    async def judge(self, provider: ProviderConfig | None) -> tuple[JudgeSpec, Any]:
+        """The record and the configured judge object of a provider; raises `JudgeError` of kind `unavailable`."""
         key = repr(provider)
-        if key not in self._judges:
-            record = self.record(provider)
-            judge = self._host.create(record)
-            judge.configure(provider)
-            self._judges[key] = (record, judge)
+        async with self._making:
+            if key not in self._judges:
+                try:
+                    record = self.record(provider)
+                    judge = self._host.create(record)
+                    await invoke(judge.configure, provider, blocking=record.blocking)
+                except Exception as error:
+                    raise JudgeError(str(error) or type(error).__name__, kind="unavailable") from error
+                self._judges[key] = (record, judge)
         return self._judges[key]
 
     def limiter(self, provider: ProviderConfig | None, model: str) -> anyio.CapacityLimiter:
@@ -72,7 +82,7 @@ class JudgePool:
         for record, judge in self._judges.values():
             try:
                 with anyio.fail_after(30):
-                    await judge.shutdown()
+                    await invoke(judge.shutdown, blocking=record.blocking)
             except Exception as error:
                 warnings.append(f"judge '{record.name}' did not shut down: {type(error).__name__}: {error}")
         self._judges.clear()
@@ -96,8 +106,11 @@ class ItemJudge:
 
     @property
     def supports_files(self) -> bool:
-        """Whether the judge can read evidence files."""
-        return self._pool.record(self._settings.provider).supports_files
+        """Whether the judge can read evidence files; a judge that is not there cannot."""
+        try:
+            return self._pool.record(self._settings.provider).supports_files
+        except PluginError:
+            return False
 
     def model_for(self, configured: str | None) -> str:
         """The model of an entry: its own, else that of the run."""
@@ -108,14 +121,11 @@ class ItemJudge:
         return configured or self._settings.reasoning_effort
 
     async def judge(self, request: JudgeRequest) -> JudgeReply:
-        """Ask the judge; tokens of failed calls count too. Raises `JudgeError`."""
-        try:
-            _, judge = self._pool.judge(self._settings.provider)
-        except PluginError as error:
-            raise JudgeError(error.message, kind="unavailable") from error
+        """Ask the judge; tokens of failed calls count too. Raises `JudgeError`, also for what else goes wrong."""
+        record, judge = await self._pool.judge(self._settings.provider)
         async with self._pool.limiter(self._settings.provider, request.model):
             try:
-                reply: JudgeReply = await judge.judge(request)
+                reply = await _answer(record, judge, request)
             except JudgeError as error:
                 self._count_failure(error.usage)
                 raise
@@ -158,6 +168,21 @@ class ItemJudge:
             return None
         (((provider, unit), amount),) = self._costs.items()
         return Cost(provider=provider, unit=unit, amount=amount)
+
+
+async def _answer(record: JudgeSpec, judge: Any, request: JudgeRequest) -> JudgeReply:
+    try:
+        with anyio.fail_after(request.timeout_s + GRACE_S):
+            reply = await invoke(judge.judge, request, blocking=record.blocking)
+    except JudgeError:
+        raise
+    except TimeoutError as error:
+        raise JudgeError(f"judge '{record.name}' did not keep the time limit", kind="timeout") from error
+    except Exception as error:
+        raise JudgeError(str(error) or type(error).__name__, kind="transport") from error
+    if not isinstance(reply, JudgeReply):
+        raise JudgeError(f"judge '{record.name}' returned {type(reply).__name__}, not a reply", kind="transport")
+    return reply
 
 
 def missing_judges(plan: Plan, host: PluginHost, pool: JudgePool) -> list[str]:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from vally.errors import ConfigInvalid, PluginError, VallyError
+from vally.model.config import config_evidence
 from vally.text.display import NAME_CLUSTERS, cut_clusters, sanitise
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def _prepare(host: PluginHost, entry: GraderEntry) -> PreparedEntry:
         record: Any = host.require("grader", entry.type)
         prepared.record = record
         prepared.config = host.parse_config(record, entry.config, lenient=True)
-        prepared.problem = _unsupported(record, entry)
+        prepared.problem = _unsupported(record, entry, prepared.config)
         prepared.grader = host.create(record)
     except ConfigInvalid as error:
         prepared.problem = f"Invalid config for {entry.type}: {error.problems[0]}"
@@ -83,10 +84,12 @@ def _prepare(host: PluginHost, entry: GraderEntry) -> PreparedEntry:
     return prepared
 
 
-def _unsupported(record: GraderSpec, entry: GraderEntry) -> str | None:
-    if entry.turn is not None and not record.supports_turn:
+def _unsupported(record: GraderSpec, entry: GraderEntry, config: object) -> str | None:
+    # A judge that reads the diff of the whole run cannot be narrowed.
+    whole = record.requires_judge and not config_evidence(config).isdisjoint({"diff", "turn-diff"})
+    if entry.turn is not None and (whole or not record.supports_turn):
         return f"Invalid config for {entry.type}: 'turn' is not supported"
-    if entry.scope not in (None, "all") and not record.supports_scope:
+    if entry.scope not in (None, "all") and (whole or not record.supports_scope):
         return f"Invalid config for {entry.type}: 'scope' is not supported"
     return None
 

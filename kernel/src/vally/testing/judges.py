@@ -24,9 +24,13 @@ class ScriptedJudge:
     collects what was asked. It can be given to `grade` as it is, or as a plugin by `record()`.
     """
 
-    supports_files = False
-
-    def __init__(self, replies: Mapping[str, object] | Sequence[Reply] | Callable[[JudgeRequest], Reply]) -> None:
+    def __init__(
+        self,
+        replies: Mapping[str, object] | Sequence[Reply] | Callable[[JudgeRequest], Reply],
+        *,
+        supports_files: bool = False,
+    ) -> None:
+        self.supports_files = supports_files
         self._replies = replies
         self._given = 0
         self.requests: list[JudgeRequest] = []
@@ -43,6 +47,7 @@ class ScriptedJudge:
             summary="gives scripted answers",
             factory=lambda: self,
             provider_types=provider_types,
+            supports_files=self.supports_files,
         )
 
     def configure(self, provider: ProviderConfig | None) -> None:
@@ -54,16 +59,18 @@ class ScriptedJudge:
         from vally.run.judging import CallTokens, JudgeReply
 
         self.requests.append(request)
+        problem: str | None = None
         for reminders in range(request.max_reminders + 1):
             reply = self._next(request)
-            if isinstance(reply, Mapping) and request.check(reply) is None:
+            is_call = isinstance(reply, Mapping)
+            problem = request.check(reply) if is_call else f"no call of {request.tool.name}"
+            if problem is None:
                 calls = reminders + 1
-                usage = CallTokens(input_tokens=10 * calls, output_tokens=5 * calls)
-                return JudgeReply(args=dict(reply), reminders_used=reminders, usage=usage, model=request.model)
+                tokens = CallTokens(input_tokens=10 * calls, output_tokens=5 * calls)
+                return JudgeReply(args=dict(reply), reminders_used=reminders, usage=tokens, model=request.model)
         calls = request.max_reminders + 1
-        raise JudgeError(
-            "no valid answer", kind="malformed", usage={"input_tokens": 10 * calls, "output_tokens": 5 * calls}
-        )
+        usage = {"input_tokens": 10 * calls, "output_tokens": 5 * calls}
+        raise JudgeError(problem or "no valid answer", kind="malformed", usage=usage)
 
     async def shutdown(self) -> None:
         """Count the call."""

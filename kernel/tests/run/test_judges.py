@@ -1,0 +1,227 @@
+"""The judges of a run: choice by provider, limits, and what a trial is charged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import anyio
+import pytest
+
+from vally import (
+    CallTokens,
+    Cost,
+    JudgeError,
+    JudgeReply,
+    JudgeRequest,
+    JudgeSettings,
+    JudgeSpec,
+    ProviderConfig,
+    ToolSchema,
+)
+from vally.run import judges
+from vally.run.judges import ItemJudge, JudgePool
+from vally.testing import ScriptedJudge, plugin_host
+
+TOOL = ToolSchema(name="submit", description="submit it", parameters={"type": "object"})
+
+
+def request(**fields: Any) -> JudgeRequest:
+    return JudgeRequest(**{"model": "m", "system_message": "s", "user_message": "u", "tool": TOOL, **fields})
+
+
+class Custom:
+    """A judge made of one function; everything else is sync."""
+
+    def __init__(self, answer: Callable[[JudgeRequest], Any]) -> None:
+        self.judge = answer
+        self.configured: list[ProviderConfig | None] = []
+        self.ended = 0
+
+    def configure(self, provider: ProviderConfig | None) -> None:
+        self.configured.append(provider)
+
+    def shutdown(self) -> None:
+        self.ended += 1
+
+    def record(self, **fields: Any) -> JudgeSpec:
+        return JudgeSpec(**{"name": "copilot", "summary": "answers", "factory": lambda: self, **fields})
+
+
+def client(*records: JudgeSpec, provider: ProviderConfig | None = None) -> ItemJudge:
+    return JudgePool(plugin_host(*records)).client(
+        JudgeSettings(model="run-model", reasoning_effort="low", provider=provider)
+    )
+
+
+def ask(judge: ItemJudge, **fields: Any) -> JudgeReply:
+    return anyio.run(judge.judge, request(**fields))
+
+
+def failure(judge: ItemJudge, **fields: Any) -> JudgeError:
+    with pytest.raises(JudgeError) as caught:
+        ask(judge, **fields)
+    return caught.value
+
+
+def test_an_entry_may_have_its_own_model_and_effort() -> None:
+    judge = client()
+    assert (judge.model_for(None), judge.model_for("own")) == ("run-model", "own")
+    assert (judge.effort_for(None), judge.effort_for("max")) == ("low", "max")
+
+
+def test_the_provider_chooses_the_judge() -> None:
+    default, other = ScriptedJudge({"by": "default"}), ScriptedJudge({"by": "other"}, supports_files=True)
+    records = (default.record(), other.record("other", provider_types=("fake",)))
+    provider = ProviderConfig(type="fake")
+    assert ask(client(*records)).args == {"by": "default"}
+    chosen = client(*records, provider=provider)
+    assert (ask(chosen).args, other.providers, chosen.supports_files) == ({"by": "other"}, [provider], True)
+    assert not client(*records).supports_files
+
+
+@pytest.mark.parametrize("provider", [None, ProviderConfig(type="fake")])
+def test_a_judge_that_is_not_there(provider: ProviderConfig | None) -> None:
+    judge = client(provider=provider)
+    assert (failure(judge).kind, judge.supports_files) == ("unavailable", False)
+
+
+def test_a_judge_that_cannot_be_configured() -> None:
+    custom = Custom(lambda _: JudgeReply(args={}))
+    custom.configure = lambda _: 1 / 0  # type: ignore[method-assign,assignment]  # stands for any failure
+    error = failure(client(custom.record()))
+    assert (error.kind, error.message) == ("unavailable", "division by zero")
+
+
+def test_a_judge_is_made_once_and_shut_down_once() -> None:
+    custom = Custom(lambda _: JudgeReply(args={}))
+    pool = JudgePool(plugin_host(custom.record()))
+
+    async def run() -> list[str]:
+        async with anyio.create_task_group() as group:
+            for _ in range(3):
+                group.start_soon(pool.client(JudgeSettings(model="m")).judge, request())
+        return [*await pool.shutdown(), *await pool.shutdown()]
+
+    assert (anyio.run(run), custom.configured, custom.ended) == ([], [None], 1)
+
+
+def test_a_failing_shutdown_is_a_warning() -> None:
+    custom = Custom(lambda _: JudgeReply(args={}))
+    custom.shutdown = lambda: 1 / 0  # type: ignore[method-assign,assignment]  # stands for any failure
+    pool = JudgePool(plugin_host(custom.record()))
+
+    async def run() -> list[str]:
+        await pool.client(JudgeSettings(model="m")).judge(request())
+        return await pool.shutdown()
+
+    assert anyio.run(run) == ["judge 'copilot' did not shut down: ZeroDivisionError: division by zero"]
+
+
+def raising(error: Exception) -> Callable[[JudgeRequest], Any]:
+    def answer(_: JudgeRequest) -> Any:
+        raise error
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "message"),
+    [
+        (raising(JudgeError("gone", kind="malformed")), "malformed", "gone"),
+        (raising(ConnectionError("refused")), "transport", "refused"),
+        (raising(KeyError()), "transport", "KeyError"),
+        (lambda _: {"score": 1}, "transport", "judge 'copilot' returned dict, not a reply"),
+    ],
+    ids=["judge-error", "exception", "no-text", "no-reply"],
+)
+def test_what_goes_wrong_is_a_judge_error(answer: Any, kind: str, message: str) -> None:
+    error = failure(client(Custom(answer).record()))
+    assert (error.kind, error.message) == (kind, message)
+
+
+def test_a_judge_that_does_not_keep_its_limit_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def hang(_: JudgeRequest) -> JudgeReply:
+        await anyio.sleep_forever()
+
+    monkeypatch.setattr(judges, "GRACE_S", 0.01)
+    error = failure(client(Custom(hang).record()), timeout_s=0.01)
+    assert (error.kind, error.message) == ("timeout", "judge 'copilot' did not keep the time limit")
+
+
+def test_calls_of_one_model_are_limited() -> None:
+    running: dict[str, int] = {"a": 0, "b": 0}
+    most: dict[str, int] = {"a": 0, "b": 0}
+
+    async def answer(asked: JudgeRequest) -> JudgeReply:
+        running[asked.model] += 1
+        most[asked.model] = max(most[asked.model], running[asked.model])
+        await anyio.sleep(0.01)
+        running[asked.model] -= 1
+        return JudgeReply(args={})
+
+    pool = JudgePool(plugin_host(Custom(answer).record()))
+
+    async def run() -> None:
+        async with anyio.create_task_group() as group:
+            for number in range(40):
+                judge = pool.client(JudgeSettings(model="m"))
+                group.start_soon(judge.judge, request(model="ab"[number % 2]))
+
+    anyio.run(run)
+    assert most == {"a": judges.MAX_CALLS, "b": judges.MAX_CALLS}
+
+
+def charged(*replies: JudgeReply | JudgeError) -> Mapping[str, Any] | None:
+    """What a trial is charged whose calls were answered so."""
+    left = list(replies)
+
+    def answer(_: JudgeRequest) -> JudgeReply:
+        reply = left.pop(0)
+        if isinstance(reply, JudgeError):
+            raise reply
+        return reply
+
+    judge = client(Custom(answer).record())
+
+    async def run() -> None:
+        for reply in replies:
+            if isinstance(reply, JudgeError):
+                with pytest.raises(JudgeError):
+                    await judge.judge(request())
+            else:
+                await judge.judge(request())
+
+    anyio.run(run)
+    usage = judge.usage()
+    return None if usage is None else usage.model_dump(exclude_none=True)
+
+
+def reply(tokens: int, *, cost: Cost | None = None, cache: str | None = None) -> JudgeReply:
+    usage = CallTokens(input_tokens=tokens, output_tokens=1)
+    return JudgeReply(args={}, usage=usage, cost=cost, cache=cache)
+
+
+def test_tokens_of_failed_calls_count_and_cache_hits_do_not() -> None:
+    failed = JudgeError("no", kind="malformed", usage={"input_tokens": 30, "output_tokens": 3})
+    assert charged(reply(10), failed, JudgeError("slow", kind="timeout"), reply(99, cache="hit")) == {
+        "input_tokens": 40,
+        "output_tokens": 4,
+        "total_tokens": 44,
+        "call_count": 3,
+    }
+
+
+@pytest.mark.parametrize(("unit", "amount"), [("usd", 3.0), ("aiu", None)])
+def test_costs_of_one_unit_sum_up(unit: str, amount: float | None) -> None:
+    usage = charged(
+        reply(1, cost=Cost(provider="p", unit="usd", amount=1)), reply(1, cost=Cost(provider="p", unit=unit, amount=2))
+    )
+    assert usage is not None
+    expected = None if amount is None else {"provider": "p", "unit": "usd", "amount": amount}
+    assert usage.get("cost") == expected
+
+
+@pytest.mark.parametrize("replies", [(), (reply(5, cache="hit"),)])
+def test_no_call_no_charge(replies: tuple[JudgeReply, ...]) -> None:
+    assert charged(*replies) is None
