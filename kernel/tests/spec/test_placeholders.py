@@ -206,6 +206,16 @@ def test_the_workspace_word_stays_in_cwd_only(work: Any) -> None:
     assert (server.command, server.cwd) == ("w", "${workspace}/x")
 
 
+def test_lint_skips_what_an_unresolved_config_needs(work: Any) -> None:
+    text = spec_with(
+        "defaults: {executor: {name: picky, config: {fixtureDir: '${D}'}}}\n"
+        "environment: {skills: ['${S}'], git: {type: '${T}'}, files: [{src: '${F}', dest: f}]}\n"
+        "graders: [{type: skill-invocation, config: {required: [s]}}]"
+    )
+    found = work(text, lint=True)
+    assert found.codes == ["unresolved-parameter"] * 4
+
+
 def test_ignored_content_needs_no_values(work: Any) -> None:
     found = work(spec_with("x-note: ${A}\narea: {deep: [${B}]}\n# ${C}"))
     assert found.found == ["4:1 foreign-key"]

@@ -54,6 +54,13 @@ def test_where_a_nameless_stimulus_is(work: Any) -> None:
     )
 
 
+def test_only_stimuli_that_can_run_are_kept(work: Any) -> None:
+    found = work(
+        f"stimuli:\n  - {{name: a, prompt: p, {GRADED}}}\n  - {{prompt: p, {GRADED}}}\n  - {{name: c, {GRADED}}}\n"
+    )
+    assert [stimulus.name for stimulus in found.spec.stimuli] == ["a"]
+
+
 def test_names_are_unique(work: Any) -> None:
     def found(*names: str) -> list[str]:
         return work("stimuli:\n" + "".join(f"  - {{name: {name}, prompt: p, {GRADED}}}\n" for name in names)).found

@@ -130,27 +130,32 @@ def _is_inexact(value: object) -> bool:
 
 
 def _csv(text: str, delimiter: str) -> Iterator[Row]:
-    csv.field_size_limit(_MAX_FIELD)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    header: list[str] | None = None
-    number, line = 0, 1
-    while True:
-        try:
-            cells = next(reader, None)
-        except csv.Error as error:
-            raise BadRow(line, str(error)) from None
-        if cells is None:
-            break
-        if header is None:
-            header = _header(cells, line)
-        elif cells:
-            number += 1
-            if len(cells) != len(header):
-                raise BadRow(line, f"{len(cells)} cells, the header has {len(header)}")
-            yield Row(number, line, dict(zip(header, cells, strict=True)))
-        line = reader.line_num + 1
-    if header is None:
+    limit = csv.field_size_limit(_MAX_FIELD)
+    try:
+        # All at once, so that the limit, which the whole process shares, is back before anyone else reads CSV.
+        records = list(_records(text, delimiter))
+    finally:
+        csv.field_size_limit(limit)
+    if not records:
         raise BadRow(1, "there is no header line")
+    header = _header(records[0][1], records[0][0])
+    for number, (line, cells) in enumerate(records[1:], 1):
+        if len(cells) != len(header):
+            raise BadRow(line, f"{len(cells)} cells, the header has {len(header)}")
+        yield Row(number, line, dict(zip(header, cells, strict=True)))
+
+
+def _records(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Records that are not blank, each with the line it starts at."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    line = 1
+    try:
+        for cells in reader:
+            if cells:
+                yield line, cells
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise BadRow(line, str(error)) from None
 
 
 def _header(cells: list[str], line: int) -> list[str]:

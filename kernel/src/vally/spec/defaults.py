@@ -84,14 +84,16 @@ def read_defaults(loading: Loading, section: Section | None) -> Defaults:
 
 
 def read_executor(loading: Loading, node: Node, place: Place) -> ExecutorChoice | None:
-    """An executor by name, or by name and config."""
+    """An executor by name, or by name and config, checked when it is installed."""
     collector = loading.collector
     if isinstance(node, ScalarNode):
+        if node.unresolved:
+            return None
         name = scalar_value(node)
         if not isinstance(name, str) or not name.strip():
             collector.add("invalid-executor", node, place)
             return None
-        return ExecutorChoice(name=name)
+        return _checked(loading, ExecutorChoice(name=name), node, place)
     if not isinstance(node, MappingNode):
         collector.add("invalid-executor", node, place)
         return None
@@ -108,7 +110,12 @@ def read_executor(loading: Loading, node: Node, place: Place) -> ExecutorChoice 
         config = OpaqueMapping().read(config_node, place.key("config"), collector)
         if config is INVALID or has_secrets(config_node, place.key("config"), collector):
             return ExecutorChoice(name=section.get("name"))
-    return ExecutorChoice(name=section.get("name"), config=config)
+    return _checked(loading, ExecutorChoice(name=section.get("name"), config=config), node, place)
+
+
+def _checked(loading: Loading, choice: ExecutorChoice, node: Node, place: Place) -> ExecutorChoice:
+    check_executor(loading, choice, node, place)
+    return choice
 
 
 def has_secrets(node: Node, place: Place, collector: Collector) -> bool:

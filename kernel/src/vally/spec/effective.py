@@ -56,10 +56,11 @@ class Root:
 
 @dataclass(slots=True)
 class Effective:
-    """One effective stimulus with the entries it was made from."""
+    """One effective stimulus with the entries it was made from; not `usable` without a name or a prompt."""
 
     stimulus: Stimulus
     entries: list[ReadEntry]
+    usable: bool
 
 
 def read_layers(loading: Loading, section: Section) -> dict[str, Layer]:
@@ -151,7 +152,7 @@ def make_effective(loading: Loading, root: Root, read: ReadStimulus) -> Effectiv
         position=_position(section.node),
         document={key: value for key, value in document.items() if value not in (None, {}, [])},
     )
-    return Effective(stimulus, entries)
+    return Effective(stimulus, entries, usable=read.is_named and bool(read.turns))
 
 
 def _environments(root: Mapping[str, Layer], own: Mapping[str, Layer]) -> dict[str, Merged]:

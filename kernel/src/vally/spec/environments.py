@@ -147,6 +147,9 @@ def _restricted(loading: Loading, layer: Layer, node: Node, place: Place, table:
 
 def _layer(loading: Loading, section: Section) -> Layer:
     layer = Layer(section.node, section.place)
+    written = section.written.get("skills")
+    if written is not None:
+        layer.lacks_skills = len(section.get("skills", ())) < len(getattr(written, "items", (written,)))
     for key, value in section.values.items():
         place = section.place.key(key)
         if key == "skills":

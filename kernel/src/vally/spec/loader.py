@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from vally.errors import PluginError, SpecError
 from vally.model.evalspec import Diagnostic, EvalSpec, Project
-from vally.spec.defaults import check_executor, read_defaults
+from vally.spec.defaults import read_defaults
 from vally.spec.diagnostics import Collector, Place, adjust, raise_errors
 from vally.spec.effective import Effective, check_names_across, make_effective, read_root
 from vally.spec.files import SPEC_BYTES, read_file
@@ -121,7 +121,9 @@ def _loading(
     if project is None:
         project = find_project(absolute.parent, Path.cwd())
     return Loading(
-        source=Source(relative_display(absolute, project.root), absolute, (base or absolute.parent).absolute()),
+        source=Source(
+            relative_display(absolute, project.root, Path.cwd()), absolute, (base or absolute.parent).absolute()
+        ),
         collector=Collector(lint=lint),
         project=project,
         host=host if host is not None else _installed_plugins(),
@@ -186,9 +188,6 @@ def _build(loading: Loading, node: MappingNode) -> EvalSpec | None:
     if section is None:
         return None
     defaults = read_defaults(loading, section.get("defaults"))
-    if defaults.executor is not None:
-        nested = section.get("defaults")
-        check_executor(loading, defaults.executor, nested.at("executor"), nested.place.key("executor"))
     root = read_root(loading, section)
     stimuli = _stimuli(loading, section)
     effective = [make_effective(loading, root, stimulus) for stimulus in stimuli]
@@ -203,7 +202,7 @@ def _build(loading: Loading, node: MappingNode) -> EvalSpec | None:
         version=section.get("version"),
         type=section.get("type"),
         defaults=defaults,
-        stimuli=tuple(item.stimulus for item in effective),
+        stimuli=tuple(item.stimulus for item in effective if item.usable),
         scoring=scoring,
         tags=section.get("tags", {}),
         metadata=section.get("metadata", {}),
@@ -255,7 +254,7 @@ def _document(section: Section, layers: Mapping[str, Any], effective: list[Effec
     if defaults is not None:
         document["defaults"] = _plain_defaults(defaults)
     document.update({key: deepcopy(layer.shown) for key, layer in layers.items() if layer.shown})
-    document["stimuli"] = [deepcopy(item.stimulus.document) for item in effective]
+    document["stimuli"] = [deepcopy(item.stimulus.document) for item in effective if item.usable]
     if section.get("scoring") is not None:
         document["scoring"] = shown_scoring(section.get("scoring"))
     if section.get("tags"):

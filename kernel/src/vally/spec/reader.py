@@ -28,7 +28,7 @@ def read_text(text: str, source: Source, collector: Collector, *, first_line: in
     try:
         mask = Mask(text)
     except TooManyCharacters:
-        collector.add("yaml-limit", source)
+        collector.add("yaml-limit", Node(source, first_line, 1))
         return None
     composer = Composer(text, mask, source, collector, first_line)
     try:

@@ -100,6 +100,6 @@ def _source(loading: Loading, shape: FileShape, place: Place) -> Path | None:
     if not paths.exists(path):
         loading.collector.add("environment-file-not-found", node, place.key("src"), where=place.label, file=shown)
         return None
-    if loading.source.path == path or (paths.is_dir(path) and loading.source.path.is_relative_to(path)):
+    if loading.source.path.resolve().is_relative_to(path.resolve()):
         loading.collector.add("environment-file-exposes-spec", node, place.key("src"), file=shown)
     return path

@@ -21,6 +21,8 @@ from vally.spec.simulation import SIMULATION
 from vally.spec.tags import TagsShape
 
 MAX_NAME = 200
+# No real name can start with a control character.
+_MADE_UP = "\0"
 _IGNORED = {
     "config": "use defaults",
     "runs": "use defaults.runs",
@@ -141,6 +143,11 @@ class ReadStimulus:
         """Where it stands."""
         return self.section.place
 
+    @property
+    def is_named(self) -> bool:
+        """Whether its name is its own, and not one made up so that the rest could be checked."""
+        return not self.name.startswith(_MADE_UP)
+
 
 def read_stimuli(loading: Loading, node: Node | None, place: Place) -> list[ReadStimulus]:
     """The stimuli of a list."""
@@ -170,7 +177,7 @@ def read_stimulus(
     assert section is not None
     # An unnamed stimulus is still checked, under a name that cannot be taken.
     section.place = place.named("")
-    name = section.get("name") or default_name or f"\0{node.line}:{node.column}:{place.pointer}"
+    name = section.get("name") or default_name or f"{_MADE_UP}{node.line}:{node.column}:{place.pointer}"
     return ReadStimulus(section, name, _turns(section, collector))
 
 
@@ -209,7 +216,7 @@ def check_names(loading: Loading, stimuli: list[ReadStimulus]) -> None:
     exact: dict[str, ReadStimulus] = {}
     folded: dict[str, ReadStimulus] = {}
     for stimulus in stimuli:
-        if stimulus.name.startswith("\0"):
+        if not stimulus.is_named:
             continue
         name = unicodedata.normalize("NFC", stimulus.name)
         at, place = stimulus.section.at("name"), stimulus.place.key("name")
