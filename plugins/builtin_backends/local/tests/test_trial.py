@@ -130,6 +130,7 @@ def test_a_home_of_the_host_is_kept_when_the_executor_wants_it(bench) -> None:
     seen: dict[str, object] = {}
     bench.run(bench.stimulus(), ScriptedExecutor([look(seen)]), executor_config=Settings())
     assert (seen["env"]["HOME"], seen["env"]["EXTRA"]) == ("/home/somebody", "1")
+    assert bench.said == ["'home: host' lets results depend on the user's own agent settings"]
 
 
 def test_a_failing_command_ends_the_trial(bench) -> None:
@@ -353,6 +354,7 @@ def test_the_executor_prepares_before_the_baseline_and_cleans_up(bench) -> None:
     assert calls == [("prepare", trial_id, "a"), ("cleanup", trial_id, False)]
     assert "configured" not in outcome.trajectory.diff
     assert "+new" in outcome.trajectory.diff
+    assert len(list((bench.cache / "baselines").iterdir())) == 1
 
 
 def test_a_failing_prepare_of_the_executor_is_an_error(bench) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -88,7 +89,7 @@ class AgentPart:
         refuse_in_place_repository(place)
         if self.needs.diff and place.item.workspace.in_place:
             self.diff_error = await self._in_thread(
-                diff_obstacle, place.directories.workspace, self._options.process_env, resources.scratch
+                diff_obstacle, place.directories.workspace, self._options.process_env, resources.scratch.directory
             )
         filled = await stage(place, resources)
         self.warnings += filled.warnings
@@ -105,27 +106,28 @@ class AgentPart:
             stop=self._stop,
             on_turn_complete=self._turn_completed,
         )
-        untouched = await self._prepare_executor(self._executor_options)
         if self.needs.diff and self.diff_error is None:
-            await self._take_baseline(filled.key if untouched and not place.environment.commands else None)
-
-    async def _prepare_executor(self, options: ExecutorOptions) -> bool:
-        """Let the executor write its configuration; returns whether the workspace is still as it was staged."""
-        method = getattr(self._options.executor, "prepare", None)
-        if method is None:
-            return True
-        self.executor_knows = True
-        await call_plugin(method, self._place.item.stimulus, options, blocking=self.blocking)
-        return False
+            await self._take_baseline(None if place.environment.commands else filled.key)
+        await self._prepare_executor(self._executor_options)
 
     async def _take_baseline(self, key: str | None) -> None:
         directories = self._place.directories
         self.snapshotter = Snapshotter(directories.workspace, directories.git, cache=self._resources.baselines)
-        try:
+        # The snapshotter tells the reason of a failure when it is asked for the diff.
+        with suppress(SnapshotError):
             await self._in_thread(self.snapshotter.baseline, key)
-        except SnapshotError:
-            # The snapshotter tells the reason when it is asked for the diff.
+
+    async def _prepare_executor(self, options: ExecutorOptions) -> None:
+        """Let the executor write its configuration, which then belongs to the baseline."""
+        method = getattr(self._options.executor, "prepare", None)
+        if method is None:
             return
+        self.executor_knows = True
+        await call_plugin(method, self._place.item.stimulus, options, blocking=self.blocking)
+        if self.snapshotter is not None:
+            # A second look costs little; what was staged comes from the cache of baselines.
+            with suppress(SnapshotError):
+                await self._in_thread(self.snapshotter.rebase)
 
     async def run(self) -> Trajectory:
         """Run the executor and end all processes. Raises ExecutorError and TrialSkipped."""

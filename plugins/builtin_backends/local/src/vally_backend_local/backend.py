@@ -57,9 +57,9 @@ class LocalBackend:
         return LocalProcessRunner(
             f"run-{uuid.uuid4()}",
             resources.context.process_env,
-            cwd=resources.scratch,
-            owned_dirs=(resources.scratch,),
-            removable_dirs=(resources.scratch,),
+            cwd=resources.scratch.directory,
+            owned_dirs=(resources.scratch.directory,),
+            removable_dirs=(resources.scratch.directory,),
             guardian=resources.guardian,
         )
 
@@ -85,7 +85,7 @@ class LocalBackend:
         env = command_environment(
             options.process_env,
             item.stimulus.grading_environment.env,
-            workspace=work_dir or resources.scratch,
+            workspace=work_dir or resources.scratch.directory,
             trial_id=trial_id,
             assets=None,
             seed=item.seed,

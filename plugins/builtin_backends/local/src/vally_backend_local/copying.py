@@ -108,7 +108,13 @@ def walk(root: Path) -> list[os.DirEntry[str]]:
 
 
 def remove_tree(path: Path) -> None:
-    """Remove a directory, also one whose directories were made unwritable. Raises OSError when something stays."""
+    """Remove a directory, also one whose directories were made unwritable; of a link only the link itself.
+
+    Raises OSError when something stays.
+    """
+    if path.is_symlink():
+        path.unlink()
+        return
     try:
         path.rmdir()
         return

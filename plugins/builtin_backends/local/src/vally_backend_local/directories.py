@@ -57,12 +57,14 @@ class TrialDirectories:
             path.mkdir(mode=0o700, exist_ok=True)
 
 
-def make_directories(choice: WorkspaceChoice, temporary: Path, kept: KeptWorkspaces, *, keep: bool) -> TrialDirectories:
+def make_directories(
+    choice: WorkspaceChoice, temporary: Path, run_token: str, kept: KeptWorkspaces, *, keep: bool
+) -> TrialDirectories:
     """Make the directories of a trial; their names tell nothing about it. Raises SetupError.
 
     `temporary` is the real path of the system's temporary directory; `keep` leaves the workspace there afterwards.
     """
-    token = secrets.token_hex(6)
+    token = run_token + secrets.token_hex(4)
     trial = temporary / f"vally-trial-{token}"
     try:
         trial.mkdir(mode=0o700)

@@ -10,14 +10,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO
 
 from vally_backend_local.copying import remove_tree, tree_bytes
-
-try:
-    import fcntl
-except ImportError:  # Windows refuses to rename what is in use, which protects entries there.
-    fcntl = None  # type: ignore[assignment]
+from vally_backend_local.locks import lock_file
 
 RECORD = "entry.json"
 _LEFT_OVER_S = 86_400.0
@@ -69,8 +64,8 @@ class EntryStore:
         path = self._path(key)
         if not path.is_dir():
             return False
-        file = stack.enter_context(_lock_file(path).open("ab"))
-        _lock(file, exclusive=False)
+        file = stack.enter_context(_lock_path(path).open("ab"))
+        lock_file(file, exclusive=False)
         try:
             os.utime(path)
         except OSError:
@@ -101,13 +96,13 @@ class EntryStore:
             raise OSError(f"cannot write to the cache in '{self.directory}'")
 
     def _remove(self, path: Path) -> None:
-        with contextlib.suppress(OSError), _lock_file(path).open("ab") as file:
-            if not _lock(file, exclusive=True):
+        with contextlib.suppress(OSError), _lock_path(path).open("ab") as file:
+            if not lock_file(file, exclusive=True):
                 return
             doomed = self.directory / f".old-{secrets.token_hex(8)}"
             path.rename(doomed)
             remove_tree(doomed)
-            _lock_file(path).unlink()
+            _lock_path(path).unlink()
 
     def _remove_left_over(self, path: Path) -> None:
         if path.is_dir() and _used_at(path) < time.time() - _LEFT_OVER_S:
@@ -115,19 +110,8 @@ class EntryStore:
                 remove_tree(path)
 
 
-def _lock_file(path: Path) -> Path:
+def _lock_path(path: Path) -> Path:
     return path.with_name(f".{path.name}.lock")
-
-
-def _lock(file: IO[bytes], *, exclusive: bool) -> bool:
-    """Lock a file until it is closed; an exclusive lock that would have to wait is not taken."""
-    if fcntl is None:
-        return True
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB if exclusive else fcntl.LOCK_SH)
-    except OSError:
-        return not exclusive
-    return True
 
 
 def _used_at(path: Path) -> float:

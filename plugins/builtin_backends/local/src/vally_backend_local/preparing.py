@@ -81,14 +81,18 @@ class Place:
         )
 
 
+def keeps_home(options: TrialOptions) -> bool:
+    """Whether the config of the executor asks for the caller's home directory."""
+    return getattr(options.executor_config, "home", None) == "host"
+
+
 def agent_environments(place: Place, options: TrialOptions) -> tuple[dict[str, str], dict[str, str]]:
     """The environment of the agent's processes, and the same without its trial-specific part."""
     config = options.executor_config
-    keeps_home = getattr(config, "home", None) == "host"
     return agent_environment(
         options.process_env,
         pass_env=getattr(config, "pass_env", None) or (),
-        home_dir=None if keeps_home else place.directories.home,
+        home_dir=None if keeps_home(options) else place.directories.home,
         tmp_dir=place.directories.tmp,
         workspace=place.directories.workspace,
         spec_env=place.environment.env,

@@ -30,9 +30,7 @@ class TrialRunner(LocalProcessRunner):
         self._make_directories()
         return super().wrap(argv, cwd=cwd, env=env)
 
-    async def start(
-        self, argv: Sequence[str], *, cwd: Path | None = None, env: Mapping[str, str] | None = None
-    ) -> Any:
+    async def start(self, argv: Sequence[str], *, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> Any:
         self._make_directories()
         return await super().start(argv, cwd=cwd, env=env)
 

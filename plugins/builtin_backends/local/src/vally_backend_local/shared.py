@@ -13,10 +13,10 @@ import anyio
 from vally import Guardian, PluginHost, RunContext, Stimulus
 from vally_backend_local.baseline_cache import BaselineCache
 from vally_backend_local.config import LocalArgs
-from vally_backend_local.copying import remove_tree
 from vally_backend_local.disk import FreeSpace
 from vally_backend_local.kept_workspaces import KeptWorkspaces
 from vally_backend_local.needs import Needs, diff_needs
+from vally_backend_local.scratch import RunScratch, make_scratch, sweep
 from vally_backend_local.skills import SkillReader
 from vally_backend_local.workspaces import MAX_CACHE_BYTES, WorkspaceFiller
 
@@ -31,7 +31,7 @@ class RunResources:
     context: RunContext
     args: LocalArgs
     temporary: Path
-    scratch: Path
+    scratch: RunScratch
     filler: WorkspaceFiller
     baselines: BaselineCache | None
     free_space: FreeSpace
@@ -40,6 +40,7 @@ class RunResources:
     guardian: Guardian = field(default_factory=Guardian)
     staging: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(MAX_STAGING_THREADS))
     capturing: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(MAX_CAPTURE_THREADS))
+    _said: set[str] = field(default_factory=set)
     _needs: dict[int, tuple[Stimulus, Needs]] = field(default_factory=dict)
 
     def needs(self, host: PluginHost, stimulus: Stimulus) -> Needs:
@@ -49,19 +50,26 @@ class RunResources:
             known = self._needs[id(stimulus)] = (stimulus, diff_needs(host, stimulus))
         return known[1]
 
+    def warn_once(self, line: str) -> None:
+        """Warn of something that holds for the whole run."""
+        if line not in self._said:
+            self._said.add(line)
+            self.context.on_warning(line)
+
     def close(self) -> None:
         """Keep the caches within their bounds and remove the scratch directory. Blocks; raises OSError."""
         self.guardian.shutdown()
         self.filler.prune()
         if self.baselines is not None:
             self.baselines.prune(MAX_CACHE_BYTES)
-        remove_tree(self.scratch)
+        self.scratch.close()
 
 
 def open_resources(args: LocalArgs, context: RunContext) -> RunResources:
     """Make what a run needs. Raises OSError when the temporary directory cannot be written."""
     temporary = temporary_directory(context.process_env)
-    scratch = Path(tempfile.mkdtemp(prefix="vally-run-", dir=temporary))
+    sweep(temporary)
+    scratch = make_scratch(temporary, keep_workspaces=context.keep_workspaces)
     cache = context.cache_dir if _is_writable(context.cache_dir) else None
     if cache is None:
         context.on_warning(f"cache directory '{context.cache_dir}' is not writable: workspaces are made anew each time")
@@ -70,7 +78,7 @@ def open_resources(args: LocalArgs, context: RunContext) -> RunResources:
         args=args,
         temporary=temporary,
         scratch=scratch,
-        filler=WorkspaceFiller(cache, scratch, context.process_env),
+        filler=WorkspaceFiller(cache, scratch.directory, context.process_env),
         baselines=BaselineCache(cache) if cache else None,
         free_space=FreeSpace(args.min_free, context.on_warning),
     )

@@ -87,6 +87,19 @@ class Snapshotter:
                 raise
             return self._baseline.tree
 
+    def rebase(self) -> str:
+        """Take the workspace as it is now as the baseline instead, and return the tree. Raises SnapshotError.
+
+        What changed since `baseline` is then no part of any diff.
+        """
+        with self._lock:
+            try:
+                self._baseline = self._latest = self._snapshot(self._require_baseline())
+            except SnapshotError as error:
+                self._baseline, self._failure = None, error.message
+                raise
+            return self._baseline.tree
+
     def turn(self, number: int) -> None:
         """Record the workspace at the end of a conversation turn; a failure is kept for `turn_diffs`."""
         with self._lock:

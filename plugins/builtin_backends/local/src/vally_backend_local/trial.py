@@ -29,7 +29,7 @@ from vally_backend_local.cleaning import clean_up
 from vally_backend_local.directories import TrialDirectories, make_directories
 from vally_backend_local.ending import Ending, ending_of
 from vally_backend_local.outcome import LocalOutcome
-from vally_backend_local.preparing import Place, Runners, agent_environments, stage_grading
+from vally_backend_local.preparing import Place, Runners, agent_environments, keeps_home, stage_grading
 from vally_backend_local.shared import RunResources
 from vally_backend_local.work import until_stopped
 
@@ -150,6 +150,8 @@ class Trial:
         directories = self._directories = await self._make_directories()
         place = self._place = Place(self._id, self._item, directories, self._item.stimulus.merged_environment)
         environments = agent_environments(place, options)
+        if keeps_home(options):
+            resources.warn_once("'home: host' lets results depend on the user's own agent settings")
         runners = self._runners = self._make_runners(place, environments[0])
         agent = self._agent = AgentPart(place, options, resources, runners, environments, self._shared_runner)
         await agent.prepare()
@@ -157,7 +159,8 @@ class Trial:
 
     async def _make_directories(self) -> TrialDirectories:
         choice, resources = self._item.workspace, self._resources
-        make = partial(make_directories, choice, resources.temporary, resources.kept, keep=self._keep)
+        token = resources.scratch.token
+        make = partial(make_directories, choice, resources.temporary, token, resources.kept, keep=self._keep)
         # A fresh temporary directory costs less than a thread.
         return make() if choice.path is None else await anyio.to_thread.run_sync(make)
 
@@ -190,9 +193,7 @@ class Trial:
                     spec_dir=self._item.spec_dir,
                     scoring=self._item.scoring,
                     judge=options.judge,
-                    env=place.command_environment(
-                        options.process_env, self._item.stimulus.grading_environment.env
-                    ),
+                    env=place.command_environment(options.process_env, self._item.stimulus.grading_environment.env),
                     run_dir=options.run_dir,
                     seed=self._item.seed,
                     on_warning=self._warnings.append,

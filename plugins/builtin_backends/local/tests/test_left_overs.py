@@ -1,0 +1,94 @@
+"""What a killed run left in the temporary directory goes with the next run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from vally.testing import ScriptedExecutor
+from vally_backend_local.copying import remove_tree
+from vally_backend_local.scratch import make_scratch, sweep
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from vally_backend_local.scratch import make_scratch
+temporary = Path(sys.argv[1])
+scratch = make_scratch(temporary, keep_workspaces=sys.argv[2] == "keep")
+for kind in ("eval", "trial"):
+    (temporary / f"vally-{kind}-{scratch.token}0001" / "deep").mkdir(parents=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def kill_a_run(temporary: Path, keep: str) -> None:
+    done = subprocess.run([sys.executable, "-c", KILLED, str(temporary), keep], check=False)
+    assert done.returncode == -9
+
+
+def age(temporary: Path) -> None:
+    for path in temporary.iterdir():
+        os.utime(path, (time.time() - 600, time.time() - 600))
+
+
+@pytest.mark.parametrize(("keep", "kinds"), [("keep", {"eval"}), ("remove", set())])
+def test_a_killed_run_is_swept(tmp_path: Path, keep: str, kinds: set[str]) -> None:
+    kill_a_run(tmp_path, keep)
+    sweep(tmp_path)
+    assert len(list(tmp_path.iterdir())) == 3
+    age(tmp_path)
+    sweep(tmp_path)
+    assert {path.name.split("-")[1] for path in tmp_path.iterdir()} == kinds
+
+
+def test_a_living_run_is_not(tmp_path: Path) -> None:
+    scratch = make_scratch(tmp_path, keep_workspaces=False)
+    (tmp_path / f"vally-eval-{scratch.token}0001").mkdir()
+    (tmp_path / "vally-eval-unknown").mkdir()
+    age(tmp_path)
+    sweep(tmp_path)
+    assert len(list(tmp_path.iterdir())) == 3
+    scratch.close()
+    assert not scratch.directory.exists()
+
+
+def test_links_are_not_followed(tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    (precious / "deep").mkdir(parents=True)
+    precious.chmod(0o755)
+    kill_a_run(tmp_path, "remove")
+    token = next(tmp_path.glob("vally-run-*")).name.removeprefix("vally-run-")
+    (tmp_path / f"vally-eval-{token}0002").symlink_to(precious)
+    age(tmp_path)
+    sweep(tmp_path)
+    assert (precious / "deep").is_dir()
+    remove_tree(tmp_path / f"vally-eval-{token}0002")
+    assert precious.stat().st_mode & 0o777 == 0o755
+    assert [path.name for path in tmp_path.iterdir()] == ["precious"]
+
+
+def test_an_agent_that_replaces_its_workspace_by_a_link_harms_nobody(bench, tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "file").write_text("precious")
+    precious.chmod(0o755)
+
+    def replace(_, options):
+        options.work_dir.rmdir()
+        options.work_dir.symlink_to(precious)
+
+    assert bench.run(bench.stimulus(bench.diff_has()), ScriptedExecutor([replace])).status == "success"
+    assert (precious / "file").read_text() == "precious"
+    assert precious.stat().st_mode & 0o777 == 0o755
+
+
+def test_a_run_sweeps_at_its_start(bench) -> None:
+    kill_a_run(bench.temporary, "remove")
+    age(bench.temporary)
+    bench.run(bench.stimulus())
+    assert bench.left() == []
