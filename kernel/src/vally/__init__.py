@@ -162,6 +162,7 @@ if TYPE_CHECKING:
     from vally.run.reporting import TrialStart as TrialStart
     from vally.run.results_file import index_results as index_results
     from vally.run.results_file import read_documents as read_documents
+    from vally.run.run_records import RunRecords as RunRecords
     from vally.run.scoring import aggregate_grade as aggregate_grade
     from vally.run.scoring import compute_multi_trial_metrics as compute_multi_trial_metrics
     from vally.run.scoring import compute_skill_score as compute_skill_score
@@ -195,6 +196,9 @@ if TYPE_CHECKING:
     from vally.run.trial import TrialOptions as TrialOptions
     from vally.run.trial import TrialOutcome as TrialOutcome
     from vally.run.trial import WorkspaceChoice as WorkspaceChoice
+    from vally.run.verdicts import EvalRules as EvalRules
+    from vally.run.verdicts import StimulusTally as StimulusTally
+    from vally.run.verdicts import TrialFacts as TrialFacts
     from vally.spec import find_project as find_project
     from vally.spec import load_eval_spec as load_eval_spec
     from vally.spec import load_project as load_project
@@ -223,6 +227,7 @@ if TYPE_CHECKING:
     from vally.text.literal import contains_literal as contains_literal
     from vally.text.numbers import compact_json as compact_json
     from vally.text.numbers import es_number as es_number
+    from vally.text.numbers import fixed as fixed
     from vally.text.numbers import one_decimal as one_decimal
     from vally.text.numbers import two_decimals as two_decimals
     from vally.text.regex import InvalidRegex as InvalidRegex
@@ -288,6 +293,7 @@ _NAMES = {
     ),
     "vally.run.atomic": "atomic_write",
     "vally.run.results_file": "index_results read_documents",
+    "vally.run.run_records": "RunRecords",
     "vally.run.scoring": (
         "aggregate_grade compute_multi_trial_metrics compute_skill_score compute_stimulus_score counted_score "
         "has_grader_error mean pass_at_k pass_at_k_naive pass_hat_k pass_to_the_k reaches resolve_grade_pass "
@@ -306,13 +312,14 @@ _NAMES = {
         "resolve_stimulus stimulus_prompts validate_eval_spec"
     ),
     "vally.spec.codes": "DIAGNOSTIC_CODES",
+    "vally.run.verdicts": "EvalRules StimulusTally TrialFacts",
     "vally.text.display": (
         "clip_middle cut_evidence describe_grader_value join_capped one_line_evidence sanitise strip_controls"
     ),
     "vally.text.durations": "InvalidDuration format_duration parse_duration",
     "vally.text.globs": "InvalidGlob compile_glob escape_glob expand_glob",
     "vally.text.literal": "contains_literal",
-    "vally.text.numbers": "compact_json es_number one_decimal two_decimals",
+    "vally.text.numbers": "compact_json es_number fixed one_decimal two_decimals",
     "vally.text.regex": "InvalidRegex Regex RegexError RegexMatch RegexTimeout compile_regex",
     "vally.text.suggest": "did_you_mean near_matches",
 }

@@ -16,8 +16,15 @@ from vally.run.atomic import atomic_write
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX permissions")
 
 
-@pytest.mark.parametrize(("data", "content"), [(b"\x00\xff", b"\x00\xff"), ("é\n", "é\n".encode())])
-def test_a_file_is_written_and_replaced(tmp_path: Path, data: bytes | str, content: bytes) -> None:
+@pytest.mark.parametrize(
+    ("data", "content"),
+    [
+        (b"\x00\xff", b"\x00\xff"),
+        ("é\n", "é\n".encode()),
+        (["é\n", b"\xff", "\ud800"], b"\xc3\xa9\n\xff?"),
+    ],
+)
+def test_a_file_is_written_and_replaced(tmp_path: Path, data: bytes | str | list[bytes | str], content: bytes) -> None:
     path = tmp_path / "f.json"
     atomic_write(path, "old")
     atomic_write(path, data)

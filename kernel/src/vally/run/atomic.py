@@ -7,23 +7,24 @@ import os
 import re
 import secrets
 import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 _STALE_SECONDS = 3600
 
 
-def atomic_write(path: Path, data: bytes | str, *, mode: int | None = None) -> None:
+def atomic_write(path: Path, data: bytes | str | Iterable[bytes | str], *, mode: int | None = None) -> None:
     """Write a file by rename: temporary file in the same directory, fsync, rename, fsync of the directory.
 
-    `mode` are its permissions (e.g. 0o600), by default those of the umask. Raises `OSError`; nothing is left then.
+    `data` may come in pieces. `mode` are the permissions (e.g. 0o600), by default those of the umask. Raises
+    `OSError`; nothing is left then.
     """
-    content = data.encode("utf-8", "replace") if isinstance(data, str) else data
     _remove_leftovers(path)
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(6)}.tmp")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode or 0o666)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
+            file.writelines(_encoded(data))
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
@@ -32,6 +33,11 @@ def atomic_write(path: Path, data: bytes | str, *, mode: int | None = None) -> N
             temporary.unlink()
         raise
     sync_directory(path.parent)
+
+
+def _encoded(data: bytes | str | Iterable[bytes | str]) -> Iterator[bytes]:
+    for piece in [data] if isinstance(data, (bytes, str)) else data:
+        yield piece.encode("utf-8", "replace") if isinstance(piece, str) else piece
 
 
 def sync_directory(directory: Path) -> None:

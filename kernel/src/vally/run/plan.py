@@ -83,7 +83,7 @@ class Plan:
         segments = (*evaluation.segments[position], str(trial))
         return TrialItem(
             **evaluation.template,
-            item_id=f"{planned.eval_file_path}::{key}",
+            item_id=planned.item_id(stimulus.name, trial),
             stimulus=stimulus,
             trial_index=trial,
             seed=_seed(self.options.seed, f"{planned.name}::{key}"),

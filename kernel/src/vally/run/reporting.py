@@ -39,6 +39,10 @@ class PlannedEval:
     stimuli: tuple[PlannedStimulus, ...]
     skills: tuple[str, ...] = ()
 
+    def item_id(self, stimulus: str, trial_index: int) -> str:
+        """Id of the item of a trial (0-based), as in its record."""
+        return f"{self.eval_file_path}::{self.variant}::{self.model}::{stimulus}::trial-{trial_index}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
