@@ -193,7 +193,9 @@ def test_a_duplicate_names_the_first(work: Any) -> None:
 
 def test_an_unknown_escape_has_a_hint(work: Any) -> None:
     item = work(f'{MINIMAL}description: "a\\d"\n').only("yaml-syntax")
-    assert (item.line, item.column) == (LINE, 16)
+    # libyaml marks the backslash, the parser that PyYAML has without it the letter.
+    assert item.line == LINE
+    assert item.column in (16, 17)
     assert item.hint == "in double quotes write \\\\ for \\, or use single quotes"
     assert item.message.startswith("YAML syntax error: ")
 

@@ -198,10 +198,7 @@ def read_provider(loading: Loading, node: Node, place: Place) -> ProviderConfig 
         return None
     served = _judge(loading, section.get("type"))
     if served is None and section.get("type") not in PROVIDER_FAMILIES:
-        types = (*PROVIDER_FAMILIES, *sorted(_served(loading)))
-        known = tuple(dict.fromkeys(types))
-        hint = suggestion(section.get("type"), known)
-        wrong_value(section.at("type"), place.key("type"), collector, any_of(known), hint=hint)
+        _report_unserved(loading, section)
         return None
     options = _options(loading, section, extra, served)
     _check_provider(section, place, collector)
@@ -219,6 +216,12 @@ def read_provider(loading: Loading, node: Node, place: Place) -> ProviderConfig 
         answer=section.get("answer", "tool"),
         options=options,
     )
+
+
+def _report_unserved(loading: Loading, section: Section) -> None:
+    known = tuple(dict.fromkeys((*PROVIDER_FAMILIES, *sorted(_served(loading)))))
+    hint = suggestion(section.get("type"), known)
+    wrong_value(section.at("type"), section.place.key("type"), loading.collector, any_of(known), hint=hint)
 
 
 def _check_provider(section: Section, place: Place, collector: Collector) -> None:

@@ -90,69 +90,101 @@ def _plain_graders(node: Node | None) -> list[Any]:
     return plain if isinstance(plain, list) else []
 
 
+@dataclass(slots=True)
+class _Parts:
+    """What the keys of one stimulus and of the root come to; pairs hold what the run uses and what records show."""
+
+    environments: Mapping[str, Merged]
+    entries: list[ReadEntry]
+    graders: list[Any]
+    constraints: Section | None
+    golden: tuple[dict[str, Any], dict[str, Any]]
+    attachments: tuple[list[Attachment], list[dict[str, Any]]]
+    simulation: dict[str, Any] | None
+    artifacts: Mapping[str, tuple[str, ...]]
+    tags: Mapping[str, str | tuple[str, ...]]
+
+
 def make_effective(loading: Loading, root: Root, read: ReadStimulus) -> Effective:
     """Merge the root into one stimulus and check the result."""
-    section, collector = read.section, loading.collector
-    layers = read_layers(loading, section)
-    environments = _environments(root.layers, layers)
-    merged = environments["effective"]
+    parts = _read_parts(loading, root, read)
+    merged = parts.environments["effective"]
     check_collisions(loading, merged)
-    constraints = read_constraints(loading, section.get("constraints"), section.place.key("constraints"))
-    own = read_entries(loading, section.get("graders"), section.place.key("graders"))
-    entries = [*root.graders, *own, *constraint_entries(loading, constraints)]
-    golden, shown_golden = read_golden(loading, section)
     offered = known_skills(loading, merged)
-    check_skill_names(loading, constraints, offered.names)
-    _check_entries(loading, root, read, entries)
+    check_skill_names(loading, parts.constraints, offered.names)
+    _check_entries(loading, root, read, parts.entries)
     if offered.nothing:
-        _report_nothing_under_test(loading, entries, constraints)
-    attachments: list[Attachment] = []
-    shown_attachments: list[dict[str, Any]] = []
-    if "attachments" in section.values:
-        place = section.place.key("attachments")
-        attachments, shown_attachments = read_attachments(loading, section.get("attachments"), place, len(read.turns))
-    simulation = section.get("simulation")
-    if simulation is not None:
-        simulation = read_simulation(simulation, section.place.key("simulation").named("simulation"), collector)
-    artifacts = merge_artifacts(collector, root.artifacts, section.get("artifacts"))
-    tags = {**root.tags, **section.get("tags", {})}
+        _report_nothing_under_test(loading, parts.entries, parts.constraints)
+    return Effective(_stimulus(read, parts), parts.entries, usable=read.is_named and bool(read.turns))
+
+
+def _read_parts(loading: Loading, root: Root, read: ReadStimulus) -> _Parts:
+    section, place = read.section, read.section.place
+    constraints = read_constraints(loading, section.get("constraints"), place.key("constraints"))
+    own = read_entries(loading, section.get("graders"), place.key("graders"))
+    attachments, simulation = section.get("attachments"), section.get("simulation")
+    return _Parts(
+        environments=_environments(root.layers, read_layers(loading, section)),
+        entries=[*root.graders, *own, *constraint_entries(loading, constraints)],
+        graders=[*_plain_graders(root.grader_node), *_plain_graders(section.get("graders"))],
+        constraints=constraints,
+        golden=read_golden(loading, section),
+        attachments=([], [])
+        if attachments is None
+        else read_attachments(loading, attachments, place.key("attachments"), len(read.turns)),
+        simulation=None
+        if simulation is None
+        else read_simulation(simulation, place.key("simulation").named("simulation"), loading.collector),
+        artifacts=merge_artifacts(loading.collector, root.artifacts, section.get("artifacts")),
+        tags={**root.tags, **section.get("tags", {})},
+    )
+
+
+def _stimulus(read: ReadStimulus, parts: _Parts) -> Stimulus:
+    section = read.section
+    environments = {key: merged.environment for key, merged in parts.environments.items()}
+    return Stimulus(
+        name=read.name,
+        prompt="\n\n".join(read.turns),
+        turns=read.turns,
+        has_turns="turns" in section.values,
+        environment=environments["environment"],
+        agent_environment=environments["agent_environment"],
+        grading_environment=environments["grading_environment"],
+        effective_environment=environments["effective"],
+        tags=parts.tags,
+        graders=tuple(entry.finished() for entry in parts.entries),
+        rubric=tuple(section.get("rubric", ())),
+        constraints=limits(parts.constraints),
+        artifacts=Artifacts(**parts.artifacts),
+        attachments=tuple(parts.attachments[0]),
+        simulation=parts.simulation,
+        **parts.golden[0],
+        source=read.source,
+        position=_position(section.node),
+        document=_document(read, parts),
+    )
+
+
+def _document(read: ReadStimulus, parts: _Parts) -> dict[str, Any]:
+    """The stimulus with spec keys; nothing in it is shared with the stimulus or with another document."""
+    section = read.section
     document = {
         "name": read.name,
         "prompt": "\n\n".join(read.turns),
-        **({"turns": list(read.turns)} if "turns" in section.values else {}),
-        **{key: deepcopy(environments[key].shown) for key in ENVIRONMENT_KEYS if environments[key].shown},
-        "tags": {key: value if isinstance(value, str) else list(value) for key, value in tags.items()},
-        "graders": [*_plain_graders(root.grader_node), *_plain_graders(section.get("graders"))],
+        "turns": list(section.get("turns", ())),
+        **{key: parts.environments[key].shown for key in ENVIRONMENT_KEYS},
+        "tags": {key: value if isinstance(value, str) else list(value) for key, value in parts.tags.items()},
+        "graders": parts.graders,
         "rubric": list(section.get("rubric", ())),
-        "constraints": shown_constraints(constraints),
-        "artifacts": {key: list(globs) for key, globs in artifacts.items()},
-        "attachments": shown_attachments,
-        "simulation": simulation,
-        **shown_golden,
+        "constraints": shown_constraints(parts.constraints),
+        "artifacts": {key: list(globs) for key, globs in parts.artifacts.items()},
+        "attachments": parts.attachments[1],
+        "simulation": parts.simulation,
+        **parts.golden[1],
         "source": read.source,
     }
-    stimulus = Stimulus(
-        name=read.name,
-        prompt=document["prompt"],
-        turns=read.turns,
-        has_turns="turns" in section.values,
-        environment=environments["environment"].environment,
-        agent_environment=environments["agent_environment"].environment,
-        grading_environment=environments["grading_environment"].environment,
-        effective_environment=merged.environment,
-        tags=tags,
-        graders=tuple(entry.finished() for entry in entries),
-        rubric=tuple(section.get("rubric", ())),
-        constraints=limits(constraints),
-        artifacts=Artifacts(**artifacts),
-        attachments=tuple(attachments),
-        simulation=simulation,
-        **golden,
-        source=read.source,
-        position=_position(section.node),
-        document={key: value for key, value in document.items() if value not in (None, {}, [])},
-    )
-    return Effective(stimulus, entries, usable=read.is_named and bool(read.turns))
+    return deepcopy({key: value for key, value in document.items() if value not in (None, {}, [])})
 
 
 def _environments(root: Mapping[str, Layer], own: Mapping[str, Layer]) -> dict[str, Merged]:
