@@ -75,8 +75,8 @@ def test_env(work: Any, root: str, stimulus: str, expected: dict[str, str]) -> N
     assert found.document["environment"].get("env", {}) == expected
 
 
+@pytest.mark.parametrize((), [pytest.param(id="MG-6")])
 def test_servers(work: Any) -> None:
-    # MG-6
     root = "environment: {mcpServers: {db: {type: stdio, command: d, timeout: 5s}, other: {type: stdio, command: o}}}"
     found = merged(work, root, "environment: {mcpServers: {db: {type: stdio, command: e}, other: ~}}").environment
     assert list(found.mcp_servers) == ["db"]
@@ -85,8 +85,8 @@ def test_servers(work: Any) -> None:
     assert list(merged(work, root, "environment: {mcpServers: ~}").environment.mcp_servers) == ["db", "other"]
 
 
+@pytest.mark.parametrize((), [pytest.param(id="MG-7")])
 def test_git(work: Any) -> None:
-    # MG-7
     (work.root / ".git").mkdir()
     root = "environment: {git: {type: worktree, ref: v1, history: none}}"
     found = merged(work, root, "environment: {git: {type: worktree}}").environment.git
@@ -95,8 +95,8 @@ def test_git(work: Any) -> None:
     assert merged(work, root, "").environment.git.ref == "v1"
 
 
+@pytest.mark.parametrize((), [pytest.param(id="MG-8")])
 def test_a_named_environment(work: Any) -> None:
-    # MG-8
     work.write("f")
     work.write("g")
     work.project("environments:\n  base: {files: [{src: f, dest: f}]}\n")
@@ -104,15 +104,15 @@ def test_a_named_environment(work: Any) -> None:
     assert [item.dest for item in found.environment.files] == ["f", "g"]
 
 
+@pytest.mark.parametrize((), [pytest.param(id="MG-9")])
 def test_tags(work: Any) -> None:
-    # MG-9
     found = merged(work, "tags: {area: [a, b], kept: k}", "tags: {area: c}")
     assert found.tags == {"area": "c", "kept": "k"}
     assert merged(work, "tags: {area: a}", "tags: {area: []}").tags == {"area": "a"}
 
 
+@pytest.mark.parametrize((), [pytest.param(id="MG-10")])
 def test_the_order_of_four_layers(work: Any) -> None:
-    # MG-10
     for name in "fghi":
         work.write(name)
     found = merged(

@@ -24,14 +24,14 @@ def test_runs(work: Any, params: dict[str, str], environ: dict[str, str], expect
     assert spec.defaults.runs == expected
 
 
+@pytest.mark.parametrize((), [pytest.param(id="PH-4")])
 def test_a_quoted_scalar_stays_a_string(work: Any) -> None:
-    # PH-4
     assert work(spec_with('defaults: {model: "${M}"}'), params={"M": "7"}).clean.defaults.model == "7"
     assert work(spec_with("defaults: {model: ${M}}"), params={"M": "7"}).found == ["3:19 INVALID-TYPE"]
 
 
+@pytest.mark.parametrize((), [pytest.param(id="PH-5")])
 def test_a_setting_without_a_value(work: Any) -> None:
-    # PH-5
     found = work(spec_with("environment: ${ENV}"))
     assert found.found == ["3:14 UNRESOLVED-PARAMETER"]
     item = found.only("unresolved-parameter")
@@ -91,8 +91,8 @@ def test_paths(work: Any, environ: dict[str, str], expected: str) -> None:
     assert found.loaded.environment_values == environ
 
 
+@pytest.mark.parametrize((), [pytest.param(id="PH-10")])
 def test_flow_collections(work: Any) -> None:
-    # PH-10
     text = spec_with("environment: {mcpServers: {s: {type: stdio, command: c, args: [-f, ${D=out}/x, ${A=[}${B=]}]}}}")
     server = work(text).clean.stimuli[0].environment.mcp_servers["s"]
     assert server.args == ("-f", "out/x", "[]")
@@ -113,14 +113,13 @@ def test_a_value_adds_no_structure(work: Any, written: str, expected: str) -> No
     assert work(spec_with(f"name: {written}")).clean.name == expected
 
 
-@pytest.mark.parametrize("params", [{}, {"M": "7"}])
+@pytest.mark.parametrize("params", [pytest.param({}, id="PH-12"), {"M": "7"}])
 def test_an_escaped_placeholder(work: Any, params: dict[str, str]) -> None:
-    # PH-12
     assert work(spec_with("defaults: {model: $${M}}"), params=params).clean.defaults.model == "${M}"
 
 
+@pytest.mark.parametrize((), [pytest.param(id="PH-14")])
 def test_a_path_without_a_value(work: Any) -> None:
-    # PH-14
     text = spec_with('environment: {env: {TOKEN: "${CI_TOKEN}"}}')
     assert work(text).found == ["3:28 UNRESOLVED-PARAMETER"]
     found = work(text, environ={"CI_TOKEN": "abcdefgh"})

@@ -26,8 +26,8 @@ def template(work: Any, keys: str, *rows: Any, name: str = "cases.jsonl", **opti
     return work(f"stimuli_from:\n  file: {name}\n  template:\n    {{{keys}}}\n", **options)
 
 
+@pytest.mark.parametrize((), [pytest.param(id="SF-1")])
 def test_csv(work: Any) -> None:
-    # SF-1
     work.write("cases.csv", CSV)
     first, second = work(SPEC).clean.stimuli
     assert (first.name, first.prompt, first.tags) == ("qa-1", "What?", {"tier": "smoke"})
@@ -37,14 +37,14 @@ def test_csv(work: Any) -> None:
     assert (second.name, second.source) == ("qa-2", {"file": "cases.csv", "row": 2})
 
 
+@pytest.mark.parametrize((), [pytest.param(id="SF-2")])
 def test_a_list_as_value(work: Any) -> None:
-    # SF-2
     found = template(work, f"prompt: p, tags: {{area: ${{row.tags}}}}, {GRADED}", {"tags": ["a", "b"]})
     assert found.clean.stimuli[0].tags == {"area": ("a", "b")}
 
 
+@pytest.mark.parametrize((), [pytest.param(id="SF-3")])
 def test_a_list_inside_a_text(work: Any) -> None:
-    # SF-3
     found = template(work, f"prompt: 'Tags ${{row.tags}}', {GRADED}", {"tags": ["a", "b"]})
     assert found.found == ["4:14 ROW-VALUE-NOT-SCALAR"]
     item = found.diagnostics[0]
@@ -52,8 +52,8 @@ def test_a_list_inside_a_text(work: Any) -> None:
     assert [(note.file, note.line) for note in item.related] == [("cases.jsonl", 1)]
 
 
+@pytest.mark.parametrize((), [pytest.param(id="SF-4")])
 def test_an_unknown_column(work: Any) -> None:
-    # SF-4
     found = template(work, f"prompt: '${{row.qestion}}', {GRADED}", {"question": "q"}, {"question": "r"})
     assert found.found == ["4:14 UNKNOWN-COLUMN"]
     item = found.diagnostics[0]
@@ -61,29 +61,29 @@ def test_an_unknown_column(work: Any) -> None:
     assert item.hint == "did you mean 'question'?"
 
 
+@pytest.mark.parametrize((), [pytest.param(id="SF-5")])
 def test_rows_are_data(work: Any) -> None:
-    # SF-5
     work.write("cases.csv", CSV.replace("What?", "${HOME} $${X} ${row.id}"))
     found = work(SPEC, params={"HOME": "/h", "X": "x"}, environ={"HOME": "/h"})
     assert found.clean.stimuli[0].prompt == "${HOME} $${X} ${row.id}"
 
 
+@pytest.mark.parametrize((), [pytest.param(id="SF-6")])
 def test_default_names(work: Any) -> None:
-    # SF-6
     found = template(work, f"prompt: p, {GRADED}", *({} for _ in range(12)))
     assert [stimulus.name for stimulus in found.clean.stimuli] == [f"cases-{n:02}" for n in range(1, 13)]
 
 
+@pytest.mark.parametrize((), [pytest.param(id="SF-7")])
 def test_names_are_unique(work: Any) -> None:
-    # SF-7
     work.write("cases.csv", CSV.replace("2,Why", "1,Why"))
     found = work(SPEC)
     assert found.found == ["5:11 DUPLICATE-STIMULUS-NAME"]
     assert ("cases.csv", 3) in [(note.file, note.line) for note in found.diagnostics[0].related]
 
 
+@pytest.mark.parametrize((), [pytest.param(id="SF-8")])
 def test_a_number_in_quotes(work: Any) -> None:
-    # SF-8
     config = 'graders: [{type: output-contains, config: {substring: "${row.answer}"}}]'
     found = template(work, f"prompt: p, {config}", {"answer": 42})
     assert found.clean.stimuli[0].graders[0].config == {"substring": "42"}
@@ -91,8 +91,8 @@ def test_a_number_in_quotes(work: Any) -> None:
     assert plain.codes == ["invalid-grader-config"]
 
 
+@pytest.mark.parametrize((), [pytest.param(id="SF-9")])
 def test_a_number_in_a_cell(work: Any) -> None:
-    # SF-9
     work.write("cases.csv", "x\n5\ntrue\n~\n")
     text = (
         "stimuli_from:\n  file: cases.csv\n  template: {prompt: p, graders: "

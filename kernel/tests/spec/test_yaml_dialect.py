@@ -47,8 +47,8 @@ def test_yes_is_no_boolean(work: Any, word: str) -> None:
     assert (required.line, required.column, required.hint) == (5, 37, "write true or false")
 
 
+@pytest.mark.parametrize((), [pytest.param(id="YM-6")])
 def test_an_alias_is_an_independent_copy(work: Any) -> None:
-    # YM-6, and the second check of the chapter.
     found = work(
         "stimuli:\n"
         '  - {name: a, prompt: p, environment: {env: &e {A: "1"}}, graders: &g [{type: completed}]}\n'
