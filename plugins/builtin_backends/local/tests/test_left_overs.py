@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from vally.testing import ScriptedExecutor
+from vally.testing import ScriptedExecutor, process_sentinel
 from vally_backend_local.copying import remove_tree
 from vally_backend_local.scratch import make_scratch, sweep
 
@@ -92,3 +92,53 @@ def test_a_run_sweeps_at_its_start(bench) -> None:
     age(bench.temporary)
     bench.run(bench.stimulus())
     assert bench.left() == []
+
+
+TRIAL = """
+import os, sys
+from pathlib import Path
+import anyio
+from vally import (ExecutorChoice, JudgeSettings, Redactor, RunContext, Scoring, Stimulus, TrialItem, TrialOptions)
+from vally.testing import ScriptedExecutor, plugin_host
+from vally_backend_local.backend import LocalBackend
+
+root = Path(sys.argv[1])
+env = {"PATH": os.environ["PATH"], "TMPDIR": str(root / "tmp")}
+
+async def work(_, options):
+    await options.runner.start(["/bin/sh", "-c", "setsid sleep 600 & sleep 600"])
+    print(options.trial_id, flush=True)
+    await anyio.sleep(600)
+
+async def main():
+    backend = LocalBackend()
+    context = RunContext(run_id="r", cache_dir=root / "cache", project_root=root, process_env=env)
+    await backend.prepare({}, context)
+    item = TrialItem(
+        run_id="r", item_id="i", eval_name="e", eval_file_path="e", eval_index=0, trial_index=0, total_trials=1,
+        stimulus=Stimulus(name="s", prompt="p", turns=("p",)), executor=ExecutorChoice(name="scripted"),
+        spec_dir=root, spec_path=root / "eval.yaml", project_root=root, scoring=Scoring(),
+        judge=JudgeSettings(model="m"), timeout_ms=600_000, work_dir=root,
+    )
+    options = TrialOptions(
+        host=plugin_host(), executor=ScriptedExecutor([work]), process_env=env, redactor=Redactor({})
+    )
+    await backend.run_trial(item, options)
+
+anyio.run(main)
+"""
+
+
+def test_processes_and_directories_of_a_killed_program_go_at_once(tmp_path: Path) -> None:
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    with subprocess.Popen([sys.executable, "-c", TRIAL, str(tmp_path)], stdout=subprocess.PIPE, text=True) as program:
+        assert program.stdout is not None
+        trial_id = program.stdout.readline().strip()
+        assert any(path.name.startswith("vally-eval-") for path in temporary.iterdir())
+        program.kill()
+    with process_sentinel(trial_id, patience=30):
+        until = time.monotonic() + 30
+        while list(temporary.glob("vally-[et]*")) and time.monotonic() < until:
+            time.sleep(0.05)
+    assert list(temporary.glob("vally-[et]*")) == []

@@ -197,6 +197,19 @@ def test_grading_environment_comes_after_the_capture(bench) -> None:
     assert "prepared" not in outcome.trajectory.diff
 
 
+def test_assets_of_the_grading_environment_reach_the_graders(bench) -> None:
+    key = bench.project.file("key", "answer")
+    stimulus = bench.stimulus(
+        bench.shell('cat "$EVALUATE_ASSETS/key"'),
+        grading_environment=Environment(files=(StagedFile(src=key, dest="key", dest_root="assets"),)),
+    )
+    executor = ScriptedExecutor()
+    outcome = bench.run(stimulus, executor)
+    assert outcome.grade.passed
+    assert executor.options[0].assets_dir is None
+    assert outcome.trajectory.assets_dir == str(executor.options[0].trial_dir / "assets")
+
+
 def test_a_failing_grading_environment_keeps_the_trajectory(bench) -> None:
     stimulus = bench.stimulus(bench.shell("true"), grading_environment=Environment(commands=("exit 4",)))
     outcome = bench.run(stimulus)

@@ -69,6 +69,11 @@ class Place:
         staged = any(entry.dest_root == "assets" for entry in self.environment.files)
         return self.directories.assets if staged else None
 
+    @property
+    def stages_grading_assets(self) -> bool:
+        """Whether the grading environment puts something into the asset directory."""
+        return any(entry.dest_root == "assets" for entry in self.item.stimulus.grading_environment.files)
+
     def command_environment(self, process_env: Mapping[str, str], spec_env: Mapping[str, str]) -> dict[str, str]:
         """Environment of set-up commands and graders."""
         return command_environment(

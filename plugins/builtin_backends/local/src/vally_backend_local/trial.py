@@ -131,9 +131,13 @@ class Trial:
             self._trajectory = await agent.run()
 
     async def _wait_for_space(self) -> None:
-        space, directory = self._resources.free_space, self._resources.temporary
-        if not space.is_enough(directory):
-            await until_stopped(self._options.stop, partial(space.wait, directory))
+        space, path = self._resources.free_space, self._item.workspace.path
+        directories = [self._resources.temporary]
+        if path is not None:
+            directories.append(next(parent for parent in (path, *path.parents) if parent.is_dir()))
+        for directory in directories:
+            if not space.is_enough(directory):
+                await until_stopped(self._options.stop, partial(space.wait, directory))
 
     def _is_quick(self) -> bool:
         stimulus = self._item.stimulus
@@ -184,6 +188,8 @@ class Trial:
         assert self._trajectory is not None
         try:
             await stage_grading(place, options, self._resources, runners.grade)
+            if place.stages_grading_assets:
+                self._trajectory.assets_dir = str(place.directories.assets)
             self._grade = await grade_entries(
                 GradingRequest(
                     trajectory=self._trajectory,
