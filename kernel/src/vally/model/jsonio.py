@@ -33,13 +33,13 @@ class PlainValue:
 def plain_value(value: object) -> PlainValue:
     """Copy a value into JSON types: integral floats as integers, NaN and infinities as null, other objects as text.
 
-    What is nested deeper than common readers go becomes its JSON text.
+    What is nested deeper than common readers go becomes its JSON text, what contains itself the name of its type.
     """
     not_finite: list[str] = []
-    return PlainValue(_plain(value, "", not_finite, _MAX_DEPTH), tuple(not_finite))
+    return PlainValue(_plain(value, "", not_finite, ()), tuple(not_finite))
 
 
-def _plain(value: Any, pointer: str, not_finite: list[str], depth: int) -> Any:
+def _plain(value: Any, pointer: str, not_finite: list[str], above: tuple[int, ...]) -> Any:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
@@ -49,21 +49,24 @@ def _plain(value: Any, pointer: str, not_finite: list[str], depth: int) -> Any:
     if isinstance(value, float):
         return _plain_float(float(value), pointer, not_finite)
     if not isinstance(value, (Mapping, list, tuple)):
-        return _plain(_converted(value), pointer, not_finite, depth)
-    if depth == 0:
+        return _plain(_converted(value), pointer, not_finite, above)
+    if id(value) in above:
+        return type(value).__name__
+    if len(above) == _MAX_DEPTH:
         return _text_of(value)
+    above = (*above, id(value))
     if isinstance(value, Mapping):
         return {
-            _plain_key(key): _plain(item, f"{pointer}/{_escaped(key)}", not_finite, depth - 1)
+            _plain_key(key): _plain(item, f"{pointer}/{_escaped(key)}", not_finite, above)
             for key, item in value.items()
         }
-    return [_plain(item, f"{pointer}/{index}", not_finite, depth - 1) for index, item in enumerate(value)]
+    return [_plain(item, f"{pointer}/{index}", not_finite, above) for index, item in enumerate(value)]
 
 
 def _text_of(value: object) -> str:
     try:
         return compact_json(value)
-    except TypeError:
+    except (TypeError, ValueError, RecursionError):
         return type(value).__name__
 
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
 from vally.model.jsonio import timestamp
+from vally.run.calling import invoke
 from vally.run.inputs import StopSignal
 from vally.run.trial import TrialOptions
-from vally.run.trial_record import failed_outcome, trial_result
+from vally.run.trial_record import checked_outcome, described, failed_outcome, skipped_outcome, trial_result
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,6 +35,15 @@ if TYPE_CHECKING:
 RETRY_BASE_S = 2.0
 RETRY_CAP_S = 60.0
 RETRY_JITTER = 0.2
+BACKEND_GRACE_S = 10.0
+"""How long a backend may take, beyond `--shutdown-timeout`, to end a trial that was cancelled."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    attempts: int
+    started_at: str
+    duration_ms: int
 
 
 class Attempts:
@@ -73,13 +84,24 @@ class Attempts:
             if not self._may_retry(outcome, attempt, retries):
                 break
             await self._wait(outcome, attempt, item)
+            if self._stopping.stopped:
+                break
             attempt += 1
+        facts = _Facts(attempt, started_at, round((time.monotonic() - started) * 1000))
+        try:
+            return self._result(item, outcome, judge, facts, warnings)
+        except Exception as error:
+            return self._result(item, self._unusable(error), judge, facts, warnings)
+
+    def _result(
+        self, item: TrialItem, outcome: TrialOutcome, judge: ItemJudge, facts: _Facts, warnings: Sequence[str]
+    ) -> TrialResult:
         return trial_result(
             item,
             outcome,
-            attempts=attempt,
-            started_at=started_at,
-            duration_ms=round((time.monotonic() - started) * 1000),
+            attempts=facts.attempts,
+            started_at=facts.started_at,
+            duration_ms=facts.duration_ms,
             warnings=(*outcome.warnings, *warnings),
             judge_usage=outcome.judge_usage or judge.usage(),
             backend=self._settings.backend_name,
@@ -88,17 +110,41 @@ class Attempts:
 
     async def _attempt(self, item: TrialItem, evaluation: EvalPlan, judge: ItemJudge) -> TrialOutcome:
         stop = StopSignal()
-        options = self._options(item, evaluation, judge, stop)
         self._stopping.register(stop)
         try:
-            outcome: TrialOutcome = await self._backend.run_trial(item, options)
+            return await self._outcome(item, self._options(item, evaluation, judge, stop))
         except Exception as error:
-            # The backend as a whole is unusable: this item is an error, and no other item may start.
-            self._stopping.stop("error")
-            outcome = failed_outcome(error)
+            return self._unusable(error)
         finally:
             self._stopping.unregister(stop)
+
+    def _unusable(self, error: Exception) -> TrialOutcome:
+        # The backend as a whole is unusable: this item is an error, and no other item may start.
+        self._stopping.stop("error")
+        outcome: TrialOutcome = failed_outcome(error)
         return outcome
+
+    async def _outcome(self, item: TrialItem, options: TrialOptions) -> TrialOutcome:
+        """What the backend says; a cancelled trial that it does not end in time is given up."""
+        failure: Exception | None = None
+        outcome: Any = skipped_outcome("cancelled")
+
+        async def give_up() -> None:
+            await options.stop.wait()
+            await anyio.sleep(self._settings.shutdown_timeout_s + BACKEND_GRACE_S)
+            group.cancel_scope.cancel()
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(give_up)
+            try:
+                outcome = await invoke(self._backend.run_trial, item, options)
+            except Exception as error:
+                failure = error
+            group.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
+        checked: TrialOutcome = checked_outcome(outcome)
+        return checked
 
     def _options(self, item: TrialItem, evaluation: EvalPlan, judge: ItemJudge, stop: StopSignal) -> TrialOptions:
         executor = self._ready.executor(evaluation)
@@ -128,12 +174,12 @@ class Attempts:
         warnings: Sequence[str] = ()
         try:
             with anyio.CancelScope(shield=True), anyio.fail_after(self._settings.shutdown_timeout_s):
-                warnings = await outcome.cleanup()
+                warnings = await invoke(outcome.cleanup)
         except TimeoutError:
             return (f"clean-up did not end within {self._settings.shutdown_timeout_s:g}s",)
         except Exception as error:
-            return (f"clean-up failed: {type(error).__name__}: {error}",)
-        return tuple(warnings)
+            return (f"clean-up failed: {described(error)}",)
+        return tuple(warnings or ())
 
     def _may_retry(self, outcome: TrialOutcome, attempt: int, retries: int) -> bool:
         error = outcome.error

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -15,7 +17,13 @@ MAX_THREADS = 512
 
 
 class PluginExit(Exception):
-    """A plugin called `sys.exit`; that ends the call, never the program."""
+    """A plugin called `sys.exit`, or cancelled itself; that ends the call, never the program."""
+
+
+def raise_thread_limit() -> None:
+    """Let the event loop use that many threads: by default 40 sync executors would keep results from being written."""
+    limiter = anyio.to_thread.current_default_thread_limiter()
+    limiter.total_tokens = max(limiter.total_tokens, MAX_THREADS)
 
 
 def thread_limiter() -> anyio.CapacityLimiter:
@@ -33,7 +41,8 @@ async def invoke(
     """Call a plugin's method and await what is awaitable.
 
     A sync method runs in a worker thread, unless `blocking` is False. It cannot be cancelled: on cancellation its
-    thread is left to end by itself and its result is dropped. `SystemExit` of a plugin becomes a `PluginExit`.
+    thread is left to end by itself and its result is dropped. `SystemExit` of a plugin becomes a `PluginExit`, and so
+    does a cancellation that nobody here asked for.
     """
     try:
         if inspect.iscoroutinefunction(method) or not blocking:
@@ -44,6 +53,16 @@ async def invoke(
         return await result if inspect.isawaitable(result) else result
     except SystemExit as exit_:
         raise PluginExit(f"SystemExit: {exit_.code}") from None
+    except asyncio.CancelledError:
+        if _is_cancelled():
+            raise
+        raise PluginExit("the plugin's own task was cancelled") from None
+
+
+def _is_cancelled() -> bool:
+    """Whether the current task is cancelled from outside: by an enclosing scope, or as a task of the loop."""
+    task = asyncio.current_task()
+    return anyio.current_effective_deadline() == -math.inf or (task is not None and task.cancelling() > 0)
 
 
 def _without_exit(method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -10,35 +11,34 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
-import anyio.to_thread
 
 from vally.model.jsonio import timestamp
 from vally.run.attempts import Attempts
+from vally.run.calling import invoke, raise_thread_limit
+from vally.run.closed_pipe import is_closed
+from vally.run.recorder import Recorder
 from vally.run.reporters import ReporterBoard
 from vally.run.reporting import (
     Diagnostics,
-    EvalComplete,
     RunComplete,
     RunOptions,
     RunStart,
-    TrialDone,
     TrialPhase,
     TrialStart,
 )
-from vally.run.results_file import ResultsWriteError
 from vally.run.stopping import Stopping
-from vally.run.summary import RunTally, TrialFacts
-from vally.run.trial_record import skipped_result
+from vally.run.summary import RunTally
+from vally.run.trial_record import described, skipped_result
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from vally.host import PluginHost
     from vally.model.evalspec import Diagnostic
-    from vally.model.results import RunSummary, TrialResult
+    from vally.model.results import RunSummary
     from vally.records import Backend
     from vally.run.judges import JudgePool
-    from vally.run.plan import EvalPlan, Plan
+    from vally.run.plan import Plan
     from vally.run.preparation import Preparation
     from vally.run.redaction import Redactor
     from vally.run.run_output import RunOutput
@@ -119,8 +119,15 @@ class Engine:
             pass_rates={item.planned.index: item.spec.scoring.pass_rate for item in plan.evals},
             graded=not settings.skip_grade,
         )
-        self._completed = 0
-        self._write_lock = anyio.Lock()
+        self._recorder = Recorder(
+            plan,
+            output=output,
+            tally=self._tally,
+            board=board,
+            stopping=self._stopping,
+            fail_fast=settings.fail_fast,
+            write_failure=self._write_failed,
+        )
         self._lines: list[str] = []
         self._started = time.monotonic()
         self._started_at = timestamp()
@@ -128,13 +135,14 @@ class Engine:
 
     async def run(self) -> RunOutcome:
         """Run every item that can be run, record all, and close the run. Raises `ResultsWriteError` never."""
+        raise_thread_limit()
         async with anyio.create_task_group() as group:
             for feed in self._board.feeds:
                 group.start_soon(feed.run)
-            await self._start()
-            async with self._stopping.signals(self._settings.handle_signals):
+            with self._stopping.signals(self._settings.handle_signals):
+                await self._start()
                 await self._trials()
-            outcome = await self._close()
+                outcome = await self._close()
             group.cancel_scope.cancel()
         return outcome
 
@@ -168,70 +176,32 @@ class Engine:
                 group.start_soon(self._work, items)
         # What was planned and never started is recorded too, so that every item has exactly one record.
         for item in items:
-            await self._record(item, skipped_result(item, self._stopping.skip_reason))
+            await self._recorder.record(item, skipped_result(item, self._stopping.skip_reason))
 
     async def _work(self, items: Iterator[TrialItem]) -> None:
         for item in items:
             if self._stopping.stopped:
-                await self._record(item, skipped_result(item, self._stopping.skip_reason))
+                await self._recorder.record(item, skipped_result(item, self._stopping.skip_reason))
                 continue
             evaluation = self._plan.evals[item.eval_index]
             await self._board.send("on_trial_start", TrialStart(item=item))
             result = await self._attempts.run(item, evaluation)
-            await self._record(item, result)
+            await self._recorder.record(item, result)
             # Without a pause a run of instant trials would never let signals and reporters in.
             await anyio.sleep(0)
-
-    async def _record(self, item: TrialItem, result: TrialResult) -> None:
-        evaluation = self._plan.evals[item.eval_index]
-        facts = TrialFacts.from_result(result, evaluation.threshold, eval_index=item.eval_index)
-        shown, line = await anyio.to_thread.run_sync(self._output.trial_record, result, item)
-        await self._append(line)
-        self._completed += 1
-        self._tally.add(facts)
-        if self._settings.fail_fast and _is_bad(facts):
-            self._stopping.stop("fail-fast")
-        await self._board.send(
-            "on_trial_result",
-            TrialDone(
-                item=item,
-                result=shown,
-                line=line,
-                passed=facts.passed,
-                completed=self._completed,
-                total=self._plan.total,
-            ),
-        )
-        await self._complete_eval(evaluation)
-
-    async def _append(self, line: bytes) -> None:
-        if self._stopping.write_failed:
-            return
-        async with self._write_lock:
-            try:
-                await anyio.to_thread.run_sync(self._output.append, line)
-            except ResultsWriteError as error:
-                self._settings.warn(str(error))
-                self._lines.append(str(error))
-                self._stopping.fail_write()
-
-    async def _complete_eval(self, evaluation: EvalPlan) -> None:
-        if not self._tally.is_complete(evaluation.planned.index):
-            return
-        summary = self._tally.eval_summary(evaluation.planned.index)
-        await self._board.send("on_eval_complete", EvalComplete(eval=evaluation.planned, summary=summary))
 
     def _phase(self, item_id: str, phase: str, detail: str | None = None) -> None:
         self._board.send_nowait("on_trial_phase", TrialPhase(item_id=item_id, phase=phase, detail=detail))
 
     async def _close(self) -> RunOutcome:
+        self._stopping.closing = True
         with anyio.CancelScope(shield=True):
-            warnings = await self._shutdown()
-            for warning in warnings:
+            for warning in await self._shutdown():
                 self._settings.warn(warning)
+            await self._recorder.settle()
             summary = self._summary()
             line = self._output.summary_line(summary)
-            await self._append(line)
+            await self._recorder.append(line)
             status: Literal["completed", "cancelled"] = summary.status
             artifacts = await self._board.finish(
                 lambda named: RunComplete(
@@ -261,38 +231,38 @@ class Engine:
             completed_at=timestamp(),
             duration_ms=round((time.monotonic() - self._started) * 1000),
             jsonl_path=self._output.display_of(self._output.results_path),
-            status="completed" if self._stopping.signal_number is None else "cancelled",
+            status="cancelled" if self._stopping.cancelled else "completed",
             stop_reason=self._stopping.stop_reason,
         )
 
     async def _shutdown(self) -> list[str]:
         warnings = []
         for name, executor in sorted(self._ready.executors.items()):
-            warnings += await self._shut(f"executor '{name}'", executor.instance)
+            label = f"executor '{name}'"
+            warnings += await self._shut(label, executor.instance, blocking=executor.record.blocking)
         warnings += await self._judges.shutdown()
         warnings += await self._shut(f"backend '{self._settings.backend_name}'", self._backend)
         return warnings
 
-    async def _shut(self, label: str, plugin: Any) -> list[str]:
+    async def _shut(self, label: str, plugin: Any, *, blocking: bool = True) -> list[str]:
         try:
             with anyio.fail_after(self._settings.shutdown_timeout_s):
-                await plugin.shutdown()
+                await invoke(plugin.shutdown, blocking=blocking)
         except TimeoutError:
             return [f"{label} did not shut down within {self._settings.shutdown_timeout_s:g}s"]
         except Exception as error:
-            return [f"{label} did not shut down: {type(error).__name__}: {error}"]
+            return [f"{label} did not shut down: {described(error)}"]
         return []
 
     def reporter_failed(self, name: str, error: Exception) -> None:
         """Say that a reporter is disabled; a closed stdout ends the run instead."""
-        if isinstance(error, BrokenPipeError):
+        if isinstance(error, BrokenPipeError) and is_closed(sys.stdout):
             self._stopping.close_stdout()
             return
-        line = f"reporter '{name}' failed and is disabled: {type(error).__name__}: {error}"
+        line = f"reporter '{name}' failed and is disabled: {described(error)}"
         self._lines.append(line)
         self._settings.warn(line)
 
-
-def _is_bad(facts: TrialFacts) -> bool:
-    """Whether a trial ends a run with fail-fast: its verdict is fail or error."""
-    return facts.status == "error" or facts.grader_error or facts.passed is False
+    def _write_failed(self, message: str) -> None:
+        self._lines.append(message)
+        self._settings.warn(message)

@@ -55,10 +55,12 @@ class EntryGrader:
                 outcome.metadata = {**error.details, **outcome.metadata}
         except Exception as error:
             self._request.log.debug("grader '%s' raised", self._prepared.entry.type, exc_info=error)
-            outcome = self._prepared.error(
-                f"Grader execution error: {str(error) or type(error).__name__}", kind="exception"
-            )
-        return finish_result(outcome, self._prepared)
+            outcome = self._prepared.error(f"Grader execution error: {_text(error)}", kind="exception")
+        try:
+            return finish_result(outcome, self._prepared)
+        except Exception as error:
+            problem = self._prepared.error(f"Grader returned an invalid result: {_text(error)}", kind="exception")
+            return finish_result(problem, self._prepared)
 
     async def _graded(self) -> GraderResult:
         prepared, entry = self._prepared, self._prepared.entry
@@ -83,7 +85,11 @@ class EntryGrader:
 
     async def _asserts_absence(self) -> bool:
         method = getattr(self._prepared.grader, "asserts_absence", None)
-        return bool(method is not None and method(self._prepared.config))
+        if method is None:
+            return False
+        assert self._prepared.record is not None
+        blocking = self._prepared.record.blocking
+        return bool(await invoke(method, self._prepared.config, blocking=blocking, limiter=self._limiter))
 
     def _fail(self, evidence: str) -> GraderResult:
         from vally.model.results import GraderResult
@@ -119,6 +125,13 @@ class EntryGrader:
             warn=partial(_warn_once, request.host, record.name),
             deadline=self._deadline,
         )
+
+
+def _text(error: Exception) -> str:
+    try:
+        return str(error) or type(error).__name__
+    except Exception:
+        return type(error).__name__
 
 
 def _warn_once(host: PluginHost, keyword: str, text: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -14,6 +14,7 @@ import anyio.to_thread
 from vally.model.config import config_evidence
 from vally.model.evalspec import Scoring
 from vally.run.calling import thread_limiter
+from vally.run.detaching import detached
 from vally.run.entry_grading import EntryGrader
 from vally.run.entry_results import name_results
 from vally.run.prepared_graders import prepare_entries
@@ -68,6 +69,9 @@ async def grade_entries(request: GradingRequest) -> GraderResult | None:
     entries = prepare_entries(request.host, request.stimulus.graders, request.on_warning)
     if not entries:
         return None
+    if request.trajectory is not None:
+        # The record keeps what the agent did, whatever a grader does to what it is given.
+        request = replace(request, trajectory=detached(request.trajectory))
     session = _Session(request, entries)
     await session.run()
     results = session.finished_results()

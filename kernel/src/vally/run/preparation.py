@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from vally.errors import ConfigInvalid, ExecutorError, PluginError, VallyError
+from vally.model.config import config_evidence
 from vally.model.evalspec import Diagnostic
 from vally.records import Capabilities, ExecutorSpec, GraderSpec
 from vally.run.prepared_graders import prepare_entries
@@ -166,8 +167,7 @@ def entry_evidence(host: PluginHost, keyword: str, config: Mapping[str, object])
         parsed = host.parse_config(record, config, lenient=True)
     except VallyError:
         return frozenset()
-    evidence = getattr(parsed, "evidence", None)
-    return frozenset(evidence()) if callable(evidence) else frozenset()
+    return config_evidence(parsed)
 
 
 def _add(

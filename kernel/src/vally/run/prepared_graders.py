@@ -9,7 +9,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from vally.errors import ConfigInvalid, PluginError, VallyError
+from vally.guard import guarded
 from vally.model.config import config_evidence
+from vally.run.trial_record import described
 from vally.text.display import NAME_CLUSTERS, cut_clusters, sanitise
 
 if TYPE_CHECKING:
@@ -99,10 +101,9 @@ def _default_name(prepared: PreparedEntry) -> str | None:
     if method is None:
         return None
     keyword = prepared.entry.type
-    try:
-        value = method(prepared.config)
-    except Exception as error:
-        prepared.warnings.append(f"default_name of grader '{keyword}' failed: {type(error).__name__}: {error}")
+    value, error = guarded(partial(method, prepared.config))
+    if error is not None:
+        prepared.warnings.append(f"default_name of grader '{keyword}' failed: {described(error)}")
         return None
     if isinstance(value, str):
         return cut_clusters(sanitise(value), NAME_CLUSTERS) or None

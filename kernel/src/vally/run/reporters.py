@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -12,13 +13,13 @@ import anyio.to_thread
 from vally.run.calling import PluginExit, invoke
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from vally.host import PluginHost
     from vally.records import ReporterSpec
 
 QUEUE_LIMIT = 1_000
 COMPLETE_TIMEOUT_S = 60.0
+"""How long a reporter may take for `on_run_complete`, and the run waits for one that handles no event any more."""
+
 GATHER_S = 0.01
 """How long events are gathered before they are delivered: one hop to a thread then serves many short trials."""
 
@@ -42,6 +43,7 @@ class ReporterFeed:
         self._idle = anyio.Event()
         self._idle.set()
         self._closed = False
+        self._handled = 0
         self.disabled = False
 
     async def put(self, method: str, event: Any) -> None:
@@ -49,8 +51,18 @@ class ReporterFeed:
         while self._wants(method) and len(self._calls) >= QUEUE_LIMIT:
             if self._room.is_set():
                 self._room = anyio.Event()
-            await self._room.wait()
+            await self._while_it_works(self._room)
         self.put_nowait(method, event)
+
+    async def _while_it_works(self, done: anyio.Event) -> None:
+        """Wait for an event, or disable the reporter when it handles nothing for too long."""
+        while not done.is_set() and not self.disabled:
+            handled = self._handled
+            with anyio.move_on_after(COMPLETE_TIMEOUT_S):
+                await done.wait()
+                return
+            if handled == self._handled:
+                self.disable(TimeoutError(f"one event took longer than {COMPLETE_TIMEOUT_S:.0f}s"))
 
     def put_nowait(self, method: str, event: Any) -> None:
         """Queue one event, or drop it when the queue is full."""
@@ -85,12 +97,13 @@ class ReporterFeed:
             return
         try:
             if self.record.blocking:
-                await anyio.to_thread.run_sync(self._deliver_sync, batch)
+                await anyio.to_thread.run_sync(self._deliver_sync, batch, abandon_on_cancel=True)
             else:
                 self._deliver_sync(batch)
             for call in batch:
-                if call.event is not None:
+                if call.event is not None and not self.disabled:
                     await invoke(getattr(self._instance, call.method), call.event)
+                    self._handled += 1
         except Exception as error:
             self.disable(error)
 
@@ -99,6 +112,8 @@ class ReporterFeed:
         import inspect
 
         for call in batch:
+            if self.disabled:
+                return
             method = getattr(self._instance, call.method)
             if inspect.iscoroutinefunction(method):
                 return
@@ -107,6 +122,7 @@ class ReporterFeed:
             except SystemExit as exit_:
                 raise PluginExit(f"SystemExit: {exit_.code}") from None
             call.event = None
+            self._handled += 1
 
     def disable(self, error: Exception) -> None:
         """Give it nothing more for the rest of the run."""
@@ -117,7 +133,7 @@ class ReporterFeed:
 
     async def drain(self) -> None:
         """Wait until everything queued so far was delivered."""
-        await self._idle.wait()
+        await self._while_it_works(self._idle)
 
     def close(self) -> None:
         """Let `run` end once the queue is empty."""
@@ -132,7 +148,7 @@ class ReporterFeed:
         try:
             with anyio.fail_after(COMPLETE_TIMEOUT_S):
                 named = await invoke(method, event, blocking=self.record.blocking)
-            return dict(named or {})
+            return {str(label): Path(path) for label, path in dict(named or {}).items()}
         except TimeoutError:
             self.disable(TimeoutError(f"took longer than {COMPLETE_TIMEOUT_S:.0f}s"))
         except Exception as error:

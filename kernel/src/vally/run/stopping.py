@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import signal
-import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-import anyio
+from vally.run.signals import SIGNAL_REASONS, received_signals, stop_reason
 
 if TYPE_CHECKING:
     from vally.run.inputs import StopSignal
-
-_REASONS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 
 
 class Stopping:
@@ -28,6 +23,7 @@ class Stopping:
         self.signal_number: int | None = None
         self.write_failed = False
         self.stdout_closed = False
+        self.closing = False
 
     @property
     def stopped(self) -> bool:
@@ -35,9 +31,9 @@ class Stopping:
         return self.stop_reason is not None
 
     @property
-    def partial(self) -> bool:
-        """Whether the run did not do what was planned."""
-        return self.stop_reason is not None
+    def cancelled(self) -> bool:
+        """Whether trials were asked to end."""
+        return self.stop_reason in SIGNAL_REASONS or self.stdout_closed
 
     @property
     def skip_reason(self) -> str:
@@ -70,38 +66,25 @@ class Stopping:
     def register(self, stop: StopSignal) -> None:
         """Remember the stop signal of a trial that starts."""
         self._running.add(stop)
-        if self.signal_number is not None or self.stdout_closed:
+        if self.cancelled:
             stop.set("cancelled")
 
     def unregister(self, stop: StopSignal) -> None:
         """Forget the stop signal of a trial that ended."""
         self._running.discard(stop)
 
-    @contextlib.asynccontextmanager
-    async def signals(self, enabled: bool) -> AsyncIterator[None]:
-        """Handle SIGINT and SIGTERM while the body runs; only possible in the main thread."""
-        if not enabled or threading.current_thread() is not threading.main_thread():
+    @contextlib.contextmanager
+    def signals(self, enabled: bool) -> Iterator[None]:
+        """Handle signals that ask for an end while the body runs; only possible in the main thread."""
+        with received_signals(self._on_signal) if enabled else contextlib.nullcontext():
             yield
+
+    def _on_signal(self, number: int) -> None:
+        self.signal_number = number
+        if self.closing:
+            # Every item has its record by now: what is left to wait for are plugins.
+            self._notice("stopping: waiting for plugins to finish (Ctrl-C again to abort)")
             return
-        async with anyio.create_task_group() as group:
-            await group.start(self._receive)
-            try:
-                yield
-            finally:
-                group.cancel_scope.cancel()
-
-    async def _receive(self, *, task_status: anyio.abc.TaskStatus[None]) -> None:
-        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as received:
-            task_status.started()
-            async for number in received:
-                self._on_signal(number)
-
-    def _on_signal(self, number: signal.Signals) -> None:
-        if self.signal_number is not None:
-            # The guardian process sees the end of this one and kills what its trials left; results are on disk.
-            self._notice("aborted")
-            os._exit(128 + number)
-        self.signal_number = int(number)
         count = len(self._running)
         self._notice(f"stopping: waiting for {count} running trial{'s' if count != 1 else ''} (Ctrl-C again to abort)")
-        self.cancel(_REASONS.get(number, "interrupted"))
+        self.cancel(stop_reason(number))

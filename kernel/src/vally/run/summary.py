@@ -57,10 +57,6 @@ class RunTally:
             for unit, amount in facts.costs:
                 self._costs[unit] += sign * amount
 
-    def is_complete(self, index: int) -> bool:
-        """Whether all planned trials of an eval are counted."""
-        return sum(map(len, self._facts[index].values())) >= _planned_trials(self._evals[index])
-
     def stimulus_trials(self, index: int, stimulus: str) -> list[TrialFacts]:
         """The trials of one stimulus so far, by trial index."""
         trials = self._facts[index].get(stimulus, {})

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class FailedOutcome:
-    """What is recorded when a backend raises although it may not: the backend as a whole is unusable."""
+class EmptyOutcome:
+    """What is recorded of a trial of which its backend told nothing."""
 
-    error: ErrorInfo
-    status: str = "error"
+    status: str
+    error: ErrorInfo | None = None
+    skip_reason: str | None = None
     trajectory: None = None
     grade: None = None
-    skip_reason: None = None
     retry_after_ms: None = None
     work_dir: None = None
     phases: Phases = field(default_factory=Phases)
@@ -41,10 +41,30 @@ class FailedOutcome:
 
 
 def failed_outcome(error: Exception) -> Any:
-    """An outcome for an exception that came out of a backend."""
-    text = " ".join(str(error).split())
-    message = f"backend failed: {type(error).__name__}: {text}"
-    return FailedOutcome(ErrorInfo(message=message, code="backend-exception", phase="running"))
+    """An outcome for an exception that came out of a backend although none may: it is unusable as a whole."""
+    message = f"backend failed: {described(error)}"
+    return EmptyOutcome("error", error=ErrorInfo(message=message, code="backend-exception", phase="running"))
+
+
+def skipped_outcome(reason: str) -> Any:
+    """An outcome for a trial that was given up."""
+    return EmptyOutcome("skipped", skip_reason=reason)
+
+
+def described(error: BaseException) -> str:
+    """Type and text of an exception on one line, also when its own text cannot be had."""
+    try:
+        text = " ".join(str(error).split())
+    except Exception:
+        text = ""
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def checked_outcome(outcome: Any) -> Any:
+    """The outcome as it is; raises `TypeError` for something else that a backend returned."""
+    if getattr(outcome, "status", None) not in ("success", "error", "skipped") or not hasattr(outcome, "cleanup"):
+        raise TypeError(f"{type(outcome).__name__} is not the outcome of a trial")
+    return outcome
 
 
 def trial_result(
@@ -77,6 +97,21 @@ def trial_result(
         warnings=list(dict.fromkeys(_one_line(text) for text in warnings)) or None,
         judge_usage=judge_usage,
         backend=backend,
+    )
+
+
+def unrecordable_result(item: TrialItem, result: TrialResult, error: Exception) -> TrialResult:
+    """The record of an item whose result cannot be written, because of what an executor or a grader put into it."""
+    message = f"the result cannot be recorded: {described(error)}"
+    return TrialResult(
+        **_identity(item),
+        status="error",
+        duration_ms=result.duration_ms,
+        error=message,
+        error_info=ErrorInfo(message=message, code="unrecordable-result", phase="capturing"),
+        attempts=result.attempts,
+        started_at=result.started_at,
+        backend=result.backend,
     )
 
 

@@ -1,0 +1,134 @@
+"""Recording finished items: the line on disk first, then the counts, then what reporters are told."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import anyio
+import anyio.to_thread
+
+from vally.run.reporting import EvalComplete, TrialDone
+from vally.run.results_file import ResultsWriteError
+from vally.run.summary import TrialFacts
+from vally.run.trial_record import unrecordable_result
+
+if TYPE_CHECKING:
+    from vally.model.results import TrialResult
+    from vally.run.plan import Plan
+    from vally.run.reporters import ReporterBoard
+    from vally.run.run_output import RunOutput
+    from vally.run.stopping import Stopping
+    from vally.run.summary import RunTally
+    from vally.run.trial import TrialItem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Record:
+    """A finished item; `result` is what reporters may see of it."""
+
+    item: TrialItem
+    result: TrialResult
+    line: bytes
+    facts: TrialFacts
+
+
+class Recorder:
+    """Writes one record per item. Results whose line cannot be written wait for `settle`; no reporter sees them before.
+
+    `write_failure` is called at the first failed write with its message.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        *,
+        output: RunOutput,
+        tally: RunTally,
+        board: ReporterBoard,
+        stopping: Stopping,
+        fail_fast: bool,
+        write_failure: Callable[[str], None],
+    ) -> None:
+        self._plan = plan
+        self._output = output
+        self._tally = tally
+        self._board = board
+        self._stopping = stopping
+        self._fail_fast = fail_fast
+        self._write_failure = write_failure
+        self._lock = anyio.Lock()
+        self._unwritten: list[_Record] = []
+        self._completed = 0
+        self._told: Counter[int] = Counter()
+        self._log = logging.getLogger("vally.run")
+
+    async def record(self, item: TrialItem, result: TrialResult) -> None:
+        """Record one item, and stop the run when that is due."""
+        record = await self._made(item, result)
+        self._tally.add(record.facts)
+        if self._fail_fast and record.facts.bad:
+            self._stopping.stop("fail-fast")
+        if await self.append(record.line):
+            await self._tell(record)
+        else:
+            self._unwritten.append(record)
+
+    async def _made(self, item: TrialItem, result: TrialResult) -> _Record:
+        try:
+            return await self._encoded(item, result)
+        except Exception as error:
+            # What a plugin returned defies being written; its item must have a record all the same.
+            self._log.debug("record of %s", item.item_id, exc_info=error)
+            return await self._encoded(item, unrecordable_result(item, result, error))
+
+    async def _encoded(self, item: TrialItem, result: TrialResult) -> _Record:
+        threshold = self._plan.evals[item.eval_index].threshold
+        facts = TrialFacts.from_result(result, threshold, eval_index=item.eval_index)
+        shown, line = await anyio.to_thread.run_sync(self._output.trial_record, result, item)
+        return _Record(item=item, result=shown, line=line, facts=facts)
+
+    async def append(self, line: bytes) -> bool:
+        """Write a line and return whether it is on disk; after a failed write none is tried before `settle`."""
+        if self._stopping.write_failed:
+            return False
+        async with self._lock:
+            try:
+                await anyio.to_thread.run_sync(self._output.append, line)
+            except ResultsWriteError as error:
+                self._write_failure(str(error))
+                self._stopping.fail_write()
+                return False
+        return True
+
+    async def settle(self) -> None:
+        """Try once more to write what could not be written: the trials that have ended may have freed the disk."""
+        waiting, self._unwritten = self._unwritten, []
+        if not waiting:
+            return
+        self._stopping.write_failed = False
+        for record in waiting:
+            if not await self.append(record.line):
+                return
+            await self._tell(record)
+
+    async def _tell(self, record: _Record) -> None:
+        self._completed += 1
+        done = TrialDone(
+            item=record.item,
+            result=record.result,
+            line=record.line,
+            passed=record.facts.passed,
+            completed=self._completed,
+            total=self._plan.total,
+        )
+        await self._board.send("on_trial_result", done)
+        index = record.item.eval_index
+        self._told[index] += 1
+        evaluation = self._plan.evals[index]
+        if self._told[index] == len(evaluation.stimuli) * evaluation.trials:
+            complete = EvalComplete(eval=evaluation.planned, summary=self._tally.eval_summary(index))
+            await self._board.send("on_eval_complete", complete)
