@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from vally.errors import VallyError
+from vally.cli.directories import directory
 
 if TYPE_CHECKING:
     from vally.cli.context import CliContext
@@ -17,15 +17,21 @@ if TYPE_CHECKING:
     from vally.run.plan import Plan
 
 
-def build_plan(context: CliContext, options: Mapping[str, Any], specs: Sequence[EvalSpec], project: Project) -> Plan:
+def build_plan(
+    context: CliContext,
+    options: Mapping[str, Any],
+    specs: Sequence[EvalSpec],
+    project: Project,
+    skill_dirs: tuple[Path, ...] | None,
+) -> Plan:
     """Plan the selected stimuli; raises `VallyError` for an option that cannot be used."""
     from vally.cli.eval_run import new_run_id
     from vally.run.plan import PlanOptions, make_plan
 
-    work_dir = _directory(context.cwd, options["work_dir"], "--work-dir")
+    work_dir = directory(context.cwd, options["work_dir"], "--work-dir")
     workspace = options["workspace"]
     if options["in_place"]:
-        _directory(context.cwd, workspace, "--workspace")
+        directory(context.cwd, workspace, "--workspace")
     plan_options = PlanOptions(
         run_id=options["run_id"] or new_run_id(),
         project_root=project.root,
@@ -38,30 +44,12 @@ def build_plan(context: CliContext, options: Mapping[str, Any], specs: Sequence[
         threshold=options["threshold"],
         judge_model=options["judge_model"],
         judge_effort=options["judge_reasoning_effort"],
-        skill_dirs=_skill_dirs(context, options["skill_dir"]),
+        skill_dirs=skill_dirs,
         workspace=(context.cwd / workspace).absolute() if workspace else None,
         in_place=options["in_place"],
         seed=options["seed"],
     )
     return make_plan(specs, plan_options, environ_effort=context.environ.get("EVAL_JUDGE_REASONING_EFFORT"))
-
-
-def _directory(cwd: Path, word: str | None, option: str) -> Path | None:
-    if word is None:
-        return None
-    path = (cwd / word).resolve()
-    if not path.is_dir():
-        raise VallyError(f"{word} is not a directory", where=option)
-    return path
-
-
-def _skill_dirs(context: CliContext, word: str | None) -> tuple[Path, ...] | None:
-    root = _directory(context.cwd, word, "--skill-dir")
-    if root is None:
-        return None
-    from vally.spec import find_skills
-
-    return tuple(find_skills(root))
 
 
 def print_plan(plan: Plan, output: str) -> None:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vally.cli.directories import skill_dirs
 from vally.cli.display import progress_style, use_color
 from vally.cli.messages import print_diagnostics, print_error, print_hints, print_warning, say
 from vally.cli.selection import (
@@ -43,6 +44,8 @@ class EvalRun:
             specs=options["specs"], suites=options["suites"], tags=options["tags"], patterns=options["patterns"]
         )
         self._diagnostics: list[Diagnostic] = []
+        self._environment_values: dict[str, str] = {}
+        self._skill_dirs = skill_dirs(context, options["skill_dir"])
 
     def execute(self) -> int:
         """Do everything; returns the exit code. Raises `VallyError` for what stops it before the run."""
@@ -62,7 +65,7 @@ class EvalRun:
             return self._nothing(specs)
         from vally.cli.eval_plan import build_plan
 
-        plan = build_plan(self._context, self._options, selected, project)
+        plan = build_plan(self._context, self._options, selected, project, self._skill_dirs)
         if plan is None:
             return 1
         self._show_warnings(host)
@@ -106,7 +109,15 @@ class EvalRun:
         used: set[str] = set()
         specs: list[tuple[Path, EvalSpec]] = []
         for path in found.paths:
-            loaded = read_eval_spec(path, params=params, project=project, host=host, environ=self._context.environ)
+            loaded = read_eval_spec(
+                path,
+                params=params,
+                project=project,
+                host=host,
+                environ=self._context.environ,
+                skill_dirs=self._skill_dirs or (),
+            )
+            self._environment_values |= loaded.environment_values
             used |= loaded.used_params
             self._diagnostics += self._softened(loaded.spec, loaded.diagnostics)
             if loaded.spec is not None:
@@ -171,6 +182,7 @@ class EvalRun:
             host=host,
             reporting=self._reporting(),
             diagnostics=tuple(self._diagnostics),
+            environment_values=self._environment_values,
             suites=suite_metadata(chosen_suites(project, self._words.suites)),
         )
         if not session.prepare():

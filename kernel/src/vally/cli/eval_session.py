@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from vally.run.engine import RunOutcome
     from vally.run.plan import Plan
     from vally.run.preparation import Preparation
+    from vally.run.redaction import Redactor
     from vally.run.reporting import RunOptions
     from vally.run.run_output import RunOutput
 
@@ -41,6 +42,7 @@ class EvalSession:
         host: PluginHost,
         reporting: RunOptions,
         diagnostics: tuple[Diagnostic, ...],
+        environment_values: Mapping[str, str],
         suites: Mapping[str, Mapping[str, object]],
     ) -> None:
         self._context = context
@@ -50,6 +52,7 @@ class EvalSession:
         self._host = host
         self._reporting = reporting
         self._diagnostics = diagnostics
+        self._environment_values = environment_values
         self._suites = suites
 
     def prepare(self) -> bool:
@@ -109,7 +112,6 @@ class EvalSession:
     async def _run(self) -> RunOutcome | None:
         from vally._version import __version__
         from vally.run.engine import Engine, RunSettings
-        from vally.run.redaction import Redactor
         from vally.run.reporters import ReporterBoard, active_reporters
         from vally.run.run_output import RunOutput, display_path
 
@@ -120,7 +122,7 @@ class EvalSession:
             print_error(error)
             await backend.shutdown()
             return None
-        redactor = Redactor(self._context.environ, parameters=self._secrets())
+        redactor = self._redactor()
         display = display_path(self._project.root, self._context.cwd)
         output = self._output = RunOutput.create(self._output_dir(), redactor, datetime.now(UTC), display)
         self._write_manifest(output)
@@ -188,6 +190,14 @@ class EvalSession:
             keep_workspaces=self._options["workspace"] is not None,
             on_warning=print_warning,
         )
+
+    def _redactor(self) -> Redactor:
+        from vally.run.redaction import Redactor
+
+        redactor = Redactor(self._context.environ, parameters=self._secrets())
+        for name, value in self._environment_values.items():
+            redactor.add(name, value)
+        return redactor
 
     def _secrets(self) -> dict[str, str]:
         return {**dict(self._options["params"]), **dict(self._options["backend_args"])}

@@ -1,0 +1,31 @@
+"""Directories that options name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vally.errors import VallyError
+
+if TYPE_CHECKING:
+    from vally.cli.context import CliContext
+
+
+def directory(cwd: Path, word: str | None, option: str) -> Path | None:
+    """The directory an option names, None without one; raises `VallyError` when it is none."""
+    if word is None:
+        return None
+    path = (cwd / word).resolve()
+    if not path.is_dir():
+        raise VallyError(f"{word} is not a directory", where=option)
+    return path
+
+
+def skill_dirs(context: CliContext, word: str | None) -> tuple[Path, ...] | None:
+    """The skills below the directory of `--skill-dir`; None without the option."""
+    root = directory(context.cwd, word, "--skill-dir")
+    if root is None:
+        return None
+    from vally.spec import find_skills
+
+    return tuple(find_skills(root))
