@@ -115,7 +115,7 @@ class EvalRun:
                 project=project,
                 host=host,
                 environ=self._context.environ,
-                skill_dirs=self._skill_dirs or (),
+                skill_dirs=bool(self._skill_dirs),
             )
             self._environment_values |= loaded.environment_values
             used |= loaded.used_params
