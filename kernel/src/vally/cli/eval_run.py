@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from vally.cli.directories import skill_dirs
 from vally.cli.display import progress_style, use_color
+from vally.cli.machine_output import reserved_stdout
 from vally.cli.messages import print_diagnostics, print_error, print_hints, print_warning, say
 from vally.cli.selection import (
     SelectionWords,
@@ -21,7 +22,8 @@ from vally.cli.selection import (
     suite_metadata,
     tag_keys,
 )
-from vally.errors import UsageError, VallyError
+from vally.errors import SpecError, UsageError
+from vally.run.report_stream import reporting
 
 if TYPE_CHECKING:
     from vally.cli.context import CliContext
@@ -49,6 +51,10 @@ class EvalRun:
 
     def execute(self) -> int:
         """Do everything; returns the exit code. Raises `VallyError` for what stops it before the run."""
+        with reserved_stdout(self._options["output"] != "text"):
+            return self._execute()
+
+    def _execute(self) -> int:
         project = self._project()
         self._require_source(project)
         host = self._context.host(project, base=self._base())
@@ -80,8 +86,7 @@ class EvalRun:
         errors = [item for item in project.diagnostics if item.level == "error"]
         self._diagnostics += project.diagnostics
         if errors:
-            print_diagnostics(project.diagnostics)
-            raise SystemExit(1)
+            raise SpecError("the project file cannot be used", diagnostics=project.diagnostics)
         return project
 
     def _base(self) -> Path | None:
@@ -189,17 +194,14 @@ class EvalRun:
             return 1
         self._show_warnings(host)
         if self._options["dry_run"]:
-            print_plan(plan, self._options["output"])
+            with reporting():
+                print_plan(plan, self._options["output"])
             return 0
         if not plan.evals:
             for name in plan.skipped:
                 say(f"{name}: skipped (runs: 0)")
             return 0
-        try:
-            return session.run()
-        except VallyError as error:
-            print_error(error)
-            return 1
+        return session.run()
 
     def _reporting(self) -> RunOptions:
         from vally.run.reporting import RunOptions

@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from vally.cli.messages import print_diagnostics, print_error, print_hints, print_warning, say
-from vally.errors import VallyError
+from vally.cli.messages import print_diagnostics, print_hints, print_warning, say
+from vally.errors import BackendError, VallyError
+from vally.run.report_stream import reporting
+from vally.run.trial_record import described
 
 if TYPE_CHECKING:
     from vally.cli.context import CliContext
     from vally.host import PluginHost
     from vally.model.evalspec import Diagnostic, Project
     from vally.records import BackendSpec
-    from vally.run.engine import RunOutcome
+    from vally.run.engine import Engine, RunOutcome, RunSettings
     from vally.run.plan import Plan
     from vally.run.preparation import Preparation
     from vally.run.redaction import Redactor
@@ -99,45 +101,104 @@ class EvalSession:
         return {**(self._project.backend_args if default else {}), **given}
 
     def run(self) -> int:
-        """Run the plan and return the exit code."""
+        """Run the plan and return the exit code. Raises `VallyError` when it could not start."""
         import anyio
 
         outcome = anyio.run(self._run)
-        if outcome is None:
-            return 1
         code = self._exit_code(outcome)
-        self._closing(outcome, code)
+        with reporting():
+            self._closing(outcome, code)
         return code
 
-    async def _run(self) -> RunOutcome | None:
-        from vally._version import __version__
-        from vally.run.engine import Engine, RunSettings
-        from vally.run.reporters import ReporterBoard, active_reporters
-        from vally.run.run_output import RunOutput, display_path
+    async def _run(self) -> RunOutcome:
+        from vally.cli.event_loop import leave_threads_behind
 
+        leave_threads_behind()
         backend = self._host.create(self._backend_record)
         try:
-            await backend.prepare(self._backend_args, self._run_context())
-        except VallyError as error:
-            print_error(error)
-            await backend.shutdown()
-            return None
-        redactor = self._redactor()
+            await self._prepare_backend(backend)
+            redactor = self._redactor()
+            output = self._make_output(redactor)
+            try:
+                return await self._engine(backend, output, redactor).run()
+            finally:
+                output.close()
+        except BaseException:
+            await self._abandon(backend)
+            raise
+
+    async def _prepare_backend(self, backend: Any) -> None:
+        from vally.run.calling import invoke
+
+        blocking = self._backend_record.blocking
+        try:
+            await invoke(backend.prepare, self._backend_args, self._run_context(), blocking=blocking)
+        except VallyError:
+            raise
+        except Exception as error:
+            message = f"backend '{self._backend_record.name}' cannot start: {described(error)}"
+            raise BackendError(message, code="backend-exception") from error
+
+    async def _abandon(self, backend: Any) -> None:
+        """Let a backend remove what it made for a run that does not happen."""
+        import anyio
+
+        from vally.run.calling import invoke
+
+        with anyio.CancelScope(shield=True), anyio.move_on_after(self._shutdown_timeout_s):
+            try:
+                await invoke(backend.shutdown, blocking=self._backend_record.blocking)
+            except Exception as error:
+                print_warning(f"backend '{self._backend_record.name}' did not shut down: {described(error)}")
+
+    @property
+    def _shutdown_timeout_s(self) -> float:
+        return float(self._options["shutdown_timeout"]) / 1000
+
+    def _make_output(self, redactor: Redactor) -> RunOutput:
+        from vally.run.run_output import RunOutput, display_path
+
         display = display_path(self._project.root, self._context.cwd)
-        output = self._output = RunOutput.create(self._output_dir(), redactor, datetime.now(UTC), display)
-        self._write_manifest(output)
+        self._output = RunOutput.create(self._output_dir(), redactor, datetime.now(UTC), display)
+        self._write_manifest(self._output)
+        return self._output
+
+    def _engine(self, backend: Any, output: RunOutput, redactor: Redactor) -> Engine:
+        from vally.run.engine import Engine
+        from vally.run.reporters import ReporterBoard, active_reporters
+
         failures: list[tuple[str, Exception]] = []
-        board = ReporterBoard(
-            active_reporters(self._host, self._reporting.flags, lambda name, why: failures.append((name, why)))
+        feeds = active_reporters(self._host, self._reporting.flags, lambda name, why: failures.append((name, why)))
+        engine = Engine(
+            self._plan,
+            host=self._host,
+            backend=backend,
+            ready=self._ready,
+            judges=self._judges,
+            board=ReporterBoard(feeds),
+            output=output,
+            redactor=redactor,
+            settings=self._settings(),
         )
-        settings = RunSettings(
-            workers=1 if self._options["in_place"] else self._options["workers"],
-            max_retries=self._options["max_retries"],
-            fail_fast=self._options["fail_fast"],
-            skip_grade=self._options["skip_grade"],
-            require_pass=self._options["require_pass"],
-            keep_session_logs=self._options["keep_executor_session_logs"],
-            shutdown_timeout_s=self._options["shutdown_timeout"] / 1000,
+        for feed in feeds:
+            feed.on_failure = engine.reporter_failed
+        for name, why in failures:
+            engine.reporter_failed(name, why)
+        return engine
+
+    def _settings(self) -> RunSettings:
+        from vally._version import __version__
+        from vally.run.engine import RunSettings
+
+        options = self._options
+        return RunSettings(
+            workers=1 if options["in_place"] else options["workers"],
+            max_retries=options["max_retries"],
+            fail_fast=options["fail_fast"],
+            skip_grade=options["skip_grade"],
+            require_pass=options["require_pass"],
+            keep_session_logs=options["keep_executor_session_logs"],
+            shutdown_timeout_s=self._shutdown_timeout_s,
             backend_name=self._backend_record.name,
             version=__version__,
             environ=self._context.environ,
@@ -148,25 +209,6 @@ class EvalSession:
             notice=say,
             warn=print_warning,
         )
-        engine = Engine(
-            self._plan,
-            host=self._host,
-            backend=backend,
-            ready=self._ready,
-            judges=self._judges,
-            board=board,
-            output=output,
-            redactor=redactor,
-            settings=settings,
-        )
-        for feed in board.feeds:
-            feed.on_failure = engine.reporter_failed
-        for name, why in failures:
-            engine.reporter_failed(name, why)
-        try:
-            return await engine.run()
-        finally:
-            output.close()
 
     def _write_manifest(self, output: RunOutput) -> None:
         from vally.cli.eval_manifest import manifest_facts

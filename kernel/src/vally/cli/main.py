@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -13,6 +13,7 @@ import click
 
 from vally._version import __version__
 from vally.cli.context import CliContext
+from vally.cli.process import interrupted_code, leave, prepare_process
 
 KERNEL_COMMANDS: Mapping[str, tuple[str, str]] = {
     "eval": ("vally.cli.eval_command:command", "run stimuli against an agent and grade what it did"),
@@ -27,8 +28,24 @@ FIXED_HINTS = {
 STDOUT_CLOSED = 141
 
 
+class StdoutClosed(Exception):
+    """Nobody reads stdout any more."""
+
+
 class ProgramGroup(click.Group):
     """Commands of the kernel and of `vally.commands` plugins; help shows summaries without importing any."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """Parse the words of the program, which may print help."""
+        with _pipe_errors_kept():
+            return super().make_context(info_name, args, parent, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the chosen command."""
+        with _pipe_errors_kept():
+            return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names in alphabetical order."""
@@ -173,18 +190,30 @@ def run(
 def _guarded(argv: list[str], context: CliContext) -> int:
     try:
         value = program().main(args=argv, prog_name="vally", standalone_mode=False, obj=context)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
         return value if isinstance(value, int) else 0
     except click.exceptions.Exit as exit_:
         return exit_.exit_code
     except click.ClickException as error:
         return _usage_error(error)
-    except (click.Abort, KeyboardInterrupt):
-        return 130
-    except BrokenPipeError:
+    except (click.Abort, KeyboardInterrupt) as error:
+        return interrupted_code(error)
+    except (StdoutClosed, BrokenPipeError):
         return _closed_stdout()
+    except SystemExit as exit_:
+        return _failure(RuntimeError(f"a plugin called sys.exit({exit_.code!r})"), context)
     except Exception as error:
         return _failure(error, context)
+
+
+@contextlib.contextmanager
+def _pipe_errors_kept() -> Iterator[None]:
+    """Hide a closed stdout from click, which would end the process with exit code 1."""
+    try:
+        yield
+    except BrokenPipeError as error:
+        raise StdoutClosed from error
 
 
 def _usage_error(error: click.ClickException) -> int:
@@ -206,6 +235,8 @@ def _closed_stdout() -> int:
 
 
 def _failure(error: Exception, context: CliContext) -> int:
+    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
     from vally.cli.messages import print_diagnostics, print_error, say
     from vally.errors import SpecError, UsageError, VallyError
 
@@ -226,9 +257,5 @@ def _failure(error: Exception, context: CliContext) -> int:
 
 def main() -> None:
     """Entry point of the console script."""
-    for stream in (sys.stdout, sys.stderr):
-        # Records and reports are UTF-8 everywhere; what a terminal cannot show must not end the program.
-        reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure is not None:
-            reconfigure(errors="backslashreplace")
-    sys.exit(run(sys.argv[1:]))
+    prepare_process()
+    leave(run(sys.argv[1:]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,12 @@ if TYPE_CHECKING:
 
 
 def say(line: str) -> None:
-    """Print one line on stderr; text that others wrote loses its control characters."""
-    click.echo(strip_controls(line), err=True)
+    """Print one line on stderr; text that others wrote loses its control characters.
+
+    Nobody may read stderr any more; that ends nothing.
+    """
+    with contextlib.suppress(OSError, ValueError):
+        click.echo(strip_controls(line), err=True)
 
 
 def error_line(what: str, *, where: str | None = None, code: str | None = None, level: str = "error") -> str:

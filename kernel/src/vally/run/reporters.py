@@ -11,6 +11,7 @@ import anyio
 import anyio.to_thread
 
 from vally.run.calling import PluginExit, invoke
+from vally.run.report_stream import reporting
 
 if TYPE_CHECKING:
     from vally.host import PluginHost
@@ -78,6 +79,10 @@ class ReporterFeed:
 
     async def run(self) -> None:
         """Deliver events until closed; one thread hop serves all that are waiting."""
+        with reporting():
+            await self._run()
+
+    async def _run(self) -> None:
         while True:
             if not self._calls:
                 self._idle.set()
@@ -146,7 +151,7 @@ class ReporterFeed:
         if self.disabled or method is None:
             return {}
         try:
-            with anyio.fail_after(COMPLETE_TIMEOUT_S):
+            with reporting(), anyio.fail_after(COMPLETE_TIMEOUT_S):
                 named = await invoke(method, event, blocking=self.record.blocking)
             return {str(label): Path(path) for label, path in dict(named or {}).items()}
         except TimeoutError:

@@ -1,0 +1,76 @@
+"""The program as a process: its streams, the signals that end it, and leaving although plugins hang."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+import time
+from typing import Any, NoReturn
+
+THREAD_GRACE_S = 1.0
+"""How long threads that are about to end are waited for."""
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM or SIGHUP, which end a command as Ctrl-C does."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+
+
+def interrupted_code(error: BaseException) -> int:
+    """The exit code after Ctrl-C or another signal; click hides what it was in the cause of its own exception."""
+    found = error if isinstance(error, Terminated) else error.__cause__
+    return 128 + (found.number if isinstance(found, Terminated) else signal.SIGINT)
+
+
+def prepare_process() -> None:
+    """Make streams usable whatever they are connected to, and let SIGTERM and SIGHUP clean up before they end."""
+    _open_missing_streams()
+    for stream in (sys.stdout, sys.stderr):
+        # Records and reports are UTF-8 everywhere; what a terminal cannot show must not end the program.
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _terminate)
+
+
+def _terminate(number: int, _: Any) -> NoReturn:
+    raise Terminated(number)
+
+
+def _open_missing_streams() -> None:
+    """Connect closed standard streams to nothing: files opened later must not take their place."""
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(number, "w" if number else "r", encoding="utf-8", closefd=False))
+
+
+def leave(code: int) -> NoReturn:
+    """End the process, at once when threads of plugins hang, which the interpreter would wait for."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    if _threads_hang():
+        os._exit(code)
+    sys.exit(code)
+
+
+def _threads_hang() -> bool:
+    end = time.monotonic() + THREAD_GRACE_S
+    others = [item for item in threading.enumerate() if item is not threading.current_thread() and not item.daemon]
+    for thread in others:
+        thread.join(max(0.0, end - time.monotonic()))
+    return any(thread.is_alive() for thread in others)
