@@ -22,6 +22,7 @@ from vally.testing.hosts import plugin_host
 from vally.testing.judges import ScriptedJudge
 from vally.testing.program import CliResult, run_cli
 from vally.testing.projects import ProjectBuilder
+from vally.testing.runs import PlayedRun, ScriptedRun, trial_result
 from vally.testing.sentinels import process_sentinel, tree_digest
 from vally.testing.trajectories import event, trajectory
 from vally.testing.trials import executor_options, run_context, stimulus, trial_item, trial_options
@@ -32,9 +33,11 @@ __all__ = [
     "CliResult",
     "Hang",
     "ModelReply",
+    "PlayedRun",
     "ProjectBuilder",
     "ScriptedExecutor",
     "ScriptedJudge",
+    "ScriptedRun",
     "Status",
     "Text",
     "Wait",
@@ -56,4 +59,5 @@ __all__ = [
     "tree_digest",
     "trial_item",
     "trial_options",
+    "trial_result",
 ]

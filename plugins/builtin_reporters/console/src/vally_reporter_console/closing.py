@@ -2,74 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from vally_reporter_console.style import Style, duration, one_line, plural
+from vally_reporter_console.style import Style
+from vally_reporter_console.wording import cells, duration, name_line, one_line, pad, plural
 
 if TYPE_CHECKING:
     from vally import EvalSummary, RunSummary
 
+RULE = "─" * 13
+_GAPS = ("  ", "   ", "   ")
 
-def summary_lines(summary: RunSummary, style: Style, *, skip_grade: bool) -> Iterator[str]:
-    """The block `Summary` and the verdict of the run."""
-    yield "Summary"
-    yield "─" * 13
+
+def summary_lines(summary: RunSummary, style: Style, *, quiet: bool) -> Iterator[str]:
+    """The block `Summary` and the verdict of the run; `quiet` leaves the lines with verdicts."""
+    if not quiet:
+        yield "Summary"
+        yield RULE
     rows = [_eval_row(item) for item in summary.evals]
-    widths = [max((len(row[column]) for row in rows), default=0) for column in range(2)]
-    for item, (name, reason, counts) in zip(summary.evals, rows, strict=True):
-        glyph = style.glyph("✔" if item.passed else "✘")
-        yield f"  {glyph} {name:<{widths[0]}}  {reason:<{widths[1]}}    {counts}"
-    yield ""
-    yield verdict_line(summary, style, skip_grade=skip_grade)
+    widths = [max((cells(row[column]) for row in rows), default=0) for column in range(len(_GAPS))]
+    for item, row in zip(summary.evals, rows, strict=True):
+        padded = "".join(pad(text, width) + gap for text, width, gap in zip(row, widths, _GAPS, strict=False))
+        yield f"  {style.glyph('✔' if item.passed else '✘')} {padded}{row[-1]}"
+    if not quiet:
+        yield ""
+    yield verdict_line(summary, style)
 
 
-def _eval_row(item: EvalSummary) -> tuple[str, str, str]:
-    stats = item.stats or {}
-    stimuli: Sequence[dict[str, object]] = stats.get("stimuli") or []
+def _eval_row(item: EvalSummary) -> tuple[str, str, str, str]:
+    stimuli: Sequence[Mapping[str, Any]] = (item.stats or {}).get("stimuli") or []
     passed = sum(stimulus.get("verdict") == "pass" for stimulus in stimuli)
-    name = one_line(f"{item.name} ({item.model})")
-    return (
-        name,
-        one_line(item.reason),
-        f"{passed}/{plural(item.stimuli_total, 'stimulus', 'stimuli')} passed    {_trials(stimuli)}",
-    )
+    name = name_line(f"{item.name} ({item.model})")
+    return name, one_line(item.reason), f"{passed}/{item.stimuli_total} stimuli passed", _trials(stimuli)
 
 
-def _trials(stimuli: Sequence[dict[str, object]]) -> str:
-    def total(key: str) -> int:
-        return sum(int(str(stimulus.get(key) or 0)) for stimulus in stimuli)
+def _trials(stimuli: Sequence[Mapping[str, Any]]) -> str:
+    counts = dict.fromkeys(("trials", "pass", "fail", "error", "skipped", "not graded"), 0)
+    for stimulus in stimuli:
+        trials, passed, errors, skipped = (
+            int(stimulus.get(key) or 0) for key in ("trials", "passed", "errors", "skipped")
+        )
+        rest = trials - passed - errors - skipped
+        # Without a pass rate no trial of the stimulus has a verdict.
+        other = "not graded" if stimulus.get("passRate") is None else "fail"
+        for key, number in (("trials", trials), ("pass", passed), ("error", errors), ("skipped", skipped)):
+            counts[key] += number
+        counts[other] += rest
+    total = counts.pop("trials")
+    words = [
+        plural(number, word) if word == "error" else f"{number} {word}" for word, number in counts.items() if number
+    ]
+    return f"{plural(total, 'trial')}: {', '.join(words) or '0 pass'}"
 
-    trials, passed, errors, skipped = (total(key) for key in ("trials", "passed", "errors", "skipped"))
-    failed = trials - passed - errors - skipped
-    parts = [f"{passed} pass"] if passed or not (failed or errors or skipped) else []
-    parts += [f"{failed} fail"] if failed > 0 else []
-    parts += [plural(errors, "error")] if errors else []
-    parts += [f"{skipped} skipped"] if skipped else []
-    return f"{plural(trials, 'trial')}: {', '.join(parts)}"
 
-
-def verdict_line(summary: RunSummary, style: Style, *, skip_grade: bool) -> str:
-    """`PASSED`, `FAILED` or `PARTIAL (<reason>)` and the figures of the run."""
+def verdict_line(summary: RunSummary, style: Style) -> str:
+    """`PASSED`, `FAILED` or `PARTIAL (<stop reason>)` and the figures of the run."""
     if summary.partial:
-        word = style.paint(f"PARTIAL ({summary.stop_reason})", "yellow")
-    elif summary.passed:
-        word = style.paint("DONE" if skip_grade else "PASSED", "green")
+        word = style.paint(f"PARTIAL ({summary.stop_reason or 'incomplete'})", "yellow")
     else:
-        word = style.paint("FAILED", "red")
+        word = style.paint("PASSED", "green") if summary.passed else style.paint("FAILED", "red")
     totals = summary.totals
-    passed = sum(item.passed for item in summary.evals)
     parts = [
-        f"{passed} of {plural(len(summary.evals), 'eval')} passed",
+        f"{sum(item.passed for item in summary.evals)} of {len(summary.evals)} evals passed",
         plural(totals.trials, "trial"),
         f"{totals.flaky_stimuli} flaky",
         plural(totals.errors, "error"),
         duration(summary.duration_ms),
-        f"{plural_tokens(totals.total_tokens)}",
+        plural(totals.total_tokens, "token"),
     ]
     return f"{word}  {' · '.join(parts)}"
-
-
-def plural_tokens(number: int) -> str:
-    """`1 token`, `31,204 tokens`."""
-    return f"{number:,} token{'' if number == 1 else 's'}"

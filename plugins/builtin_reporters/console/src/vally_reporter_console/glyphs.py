@@ -1,4 +1,4 @@
-"""Glyphs and their stand-ins for streams that cannot encode them."""
+"""Stand-ins for glyphs that a stream cannot encode."""
 
 from __future__ import annotations
 
@@ -14,16 +14,15 @@ STAND_INS = {
     "━": "=",
     "─": "-",
     "→": "->",
-    "…": "...",
-    "·": "-",
 }
+_OTHERS = {"…": "...", "·": "-"}
 
 
-def can_encode(stream: Any) -> bool:
-    """Whether a stream can show the glyphs of the report."""
+def can_encode(stream: Any, text: str) -> bool:
+    """Whether a stream can show a text."""
     encoding = getattr(stream, "encoding", None) or "utf-8"
     try:
-        "✔━→…·".encode(encoding)
+        text.encode(encoding)
     except (UnicodeEncodeError, LookupError):
         return False
     return True
@@ -31,8 +30,9 @@ def can_encode(stream: Any) -> bool:
 
 def fit(text: str, stream: Any) -> str:
     """The text with stand-ins where the stream needs them."""
-    if can_encode(stream):
+    if can_encode(stream, "✔…·"):
         return text
-    for glyph, stand_in in STAND_INS.items():
-        text = text.replace(glyph, stand_in)
-    return text
+    missing = {glyph: word for glyph, word in _OTHERS.items() if not can_encode(stream, glyph)}
+    if not can_encode(stream, "✔"):
+        missing |= STAND_INS
+    return text.translate({ord(glyph): word for glyph, word in missing.items()})

@@ -1,19 +1,19 @@
-"""What is remembered of a stimulus until its card can be printed: counts, and the trials that will be shown."""
+"""What is remembered of a stimulus until its card can be printed: facts of trials, and the trials that are shown."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from vally import counted_score, mean, reaches
+from vally import NO_MODEL, EvalRules, StimulusTally, TrialFacts
 
 if TYPE_CHECKING:
-    from vally import GraderResult, Metrics, TrialDone, TrialResult
+    from vally import GraderResult, Metrics, TrialDone, TrialItem, TrialResult
 
 MAX_SHOWN = 3
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ShownTrial:
     """The parts of a trial that its block shows; the trajectory itself is let go."""
 
@@ -22,106 +22,80 @@ class ShownTrial:
     passed: bool | None
     grade: GraderResult | None
     metrics: Metrics | None
-    skills: list[str]
     model: str
     end_reason: str | None
     error: str | None
     skip_reason: str | None
 
+    @classmethod
+    def from_event(cls, event: TrialDone) -> ShownTrial:
+        """Take what is shown out of a result."""
+        result = event.result
+        trajectory = result.trajectory
+        used = trajectory.metadata.get("model") if trajectory else None
+        return cls(
+            index=result.trial_index,
+            status=result.status,
+            passed=event.passed,
+            grade=result.grade_result,
+            metrics=trajectory.metrics if trajectory else None,
+            model=used if isinstance(used, str) and used else model_of(result),
+            end_reason=trajectory.end_reason if trajectory else None,
+            error=result.error,
+            skip_reason=result.skip_reason,
+        )
+
 
 @dataclass(slots=True)
 class StimulusState:
-    """Running figures of one eval x model x stimulus."""
+    """The trials of one eval x model x stimulus so far."""
 
-    name: str
-    eval_name: str
+    item: TrialItem
     model: str
-    planned: int
-    threshold: float | None
-    pass_rate: float | None
-    prompt: str
     verbose: bool
-    skip_grade: bool
-    done: int = 0
-    errors: int = 0
-    grader_errors: int = 0
-    skipped: int = 0
-    passed: int = 0
-    scores: list[float] = field(default_factory=list)
     shown: list[ShownTrial] = field(default_factory=list)
-    skip_reason: str | None = None
+    skip_reasons: set[str] = field(default_factory=set)
+    _facts: list[TrialFacts] = field(default_factory=list)
+
+    @property
+    def planned(self) -> int:
+        """Number of planned trials."""
+        return self.item.total_trials
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the last trial ended."""
+        return len(self._facts) >= self.planned
 
     def add(self, event: TrialDone) -> None:
         """Count one finished trial and keep it when it will be shown."""
         result = event.result
-        self.done += 1
-        if result.status == "error":
-            self.errors += 1
-        elif result.status == "skipped":
-            self.skipped += 1
-            self.skip_reason = result.skip_reason
-        elif result.grade_result is not None:
-            self._add_grade(result.grade_result, event.passed)
-        if self._worth_showing(event):
-            self.shown.append(_shown(result, event.passed))
+        threshold = self.item.scoring.threshold
+        self._facts.append(TrialFacts.from_result(result, threshold, eval_index=self.item.eval_index))
+        if result.status == "skipped":
+            self.skip_reasons.add(result.skip_reason or "no reason given")
+        if self.planned == 1 or self.verbose or _is_bad(event):
+            self.shown.append(ShownTrial.from_event(event))
+            # The first ones in plan order are shown, whatever the order in which trials end.
+            self.shown.sort(key=lambda trial: trial.index)
+            if not self.verbose:
+                del self.shown[MAX_SHOWN:]
 
-    def _add_grade(self, grade: GraderResult, passed: bool | None) -> None:
-        if passed is None:
-            self.grader_errors += 1
-            return
-        self.passed += passed
-        self.scores.append(counted_score(grade))
+    def tally(self) -> StimulusTally:
+        """Counts and score over the trials so far."""
+        return StimulusTally(self.item.stimulus.name, len(self.item.stimulus.graders), self.planned, self._facts)
 
-    def _worth_showing(self, event: TrialDone) -> bool:
-        if self.planned == 1 or self.verbose:
-            return True
-        good = event.passed is True or event.result.status == "skipped" or self.skip_grade
-        return not good and len(self.shown) < MAX_SHOWN
-
-    @property
-    def score(self) -> float | None:
-        """Mean score of its trials with a verdict."""
-        return mean(self.scores) if self.scores else None
-
-    @property
-    def verdict(self) -> str:
-        """`PASS`, `FAIL`, `ERROR`, `SKIPPED` or `DONE` (not graded)."""
-        if self.scores:
-            return "PASS" if self._passes() else "FAIL"
-        if self.errors or self.grader_errors:
-            return "ERROR"
-        return "SKIPPED" if self.skipped and self.skipped == self.done else "DONE"
-
-    def _passes(self) -> bool:
-        score = self.score
-        assert score is not None
-        if self.threshold is None and self.pass_rate is None:
-            return self.passed == len(self.scores)
-        good = self.threshold is None or reaches(score, self.threshold)
-        rate = self.passed / len(self.scores)
-        return good and (self.pass_rate is None or reaches(rate, self.pass_rate))
-
-    @property
-    def flakiness(self) -> float | None:
-        """Failing share in percent when some but not all trials passed."""
-        total = len(self.scores)
-        return 100 * (total - self.passed) / total if 0 < self.passed < total else None
+    def verdict(self, tally: StimulusTally) -> str:
+        """`pass`, `fail`, `error`, `skipped` or `ungraded`."""
+        scoring = self.item.scoring
+        return tally.verdict(EvalRules(threshold=scoring.threshold, pass_rate=scoring.pass_rate))
 
 
-def _shown(result: TrialResult, passed: bool | None) -> ShownTrial:
-    trajectory = result.trajectory
-    metadata = trajectory.metadata if trajectory else {}
-    return ShownTrial(
-        index=result.trial_index,
-        status=result.status,
-        passed=passed,
-        grade=result.grade_result,
-        metrics=trajectory.metrics if trajectory else None,
-        skills=sorted(
-            (trajectory.metrics.skill_activation_breakdown or {}) if trajectory and trajectory.metrics else {}
-        ),
-        model=str(metadata.get("model") or result.model),
-        end_reason=trajectory.end_reason if trajectory else None,
-        error=result.error,
-        skip_reason=result.skip_reason,
-    )
+def model_of(result: TrialResult) -> str:
+    """The model of an item as records name it."""
+    return result.model or NO_MODEL
+
+
+def _is_bad(event: TrialDone) -> bool:
+    graded = event.result.grade_result is not None
+    return event.result.status == "error" or event.passed is False or (graded and event.passed is None)

@@ -1,0 +1,93 @@
+"""Where the report and the progress go, and how one piece is written without another in its midst."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import sys
+import threading
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from vally_reporter_console.glyphs import fit
+
+if TYPE_CHECKING:
+    from vally import RunOptions
+
+DEFAULT_WIDTH = 100
+
+
+class Output:
+    """Writes blocks of the report and lines of progress; methods may be called from several threads.
+
+    The report goes to stdout, or to stderr when stdout carries machine output. Streams are looked up when something is
+    written, because a live display replaces `sys.stderr` while it is on.
+    """
+
+    def __init__(self, options: RunOptions, environ: Mapping[str, str]) -> None:
+        self._report_on_stderr = options.output != "text"
+        self._environ = environ
+        self._on_github = environ.get("GITHUB_ACTIONS") == "true"
+        self.lock = threading.RLock()
+        self.color = options.color_stderr if self._report_on_stderr else options.color_stdout
+
+    @property
+    def _report(self) -> Any:
+        return sys.stderr if self._report_on_stderr else sys.stdout
+
+    def block(self, text: str) -> None:
+        """Write a block of the report, all at once. Raises `OSError` when stdout cannot be written."""
+        if self._on_github:
+            # Nothing that an agent or a grader wrote may act as a command of the workflow.
+            token = secrets.token_hex(16)
+            text = f"::stop-commands::{token}\n{text}::{token}::\n"
+        if self._report_on_stderr:
+            self._tell(text)
+        else:
+            self._write(sys.stdout, text)
+
+    def line(self, text: str) -> None:
+        """Write one line of progress to stderr."""
+        # The other spelling of commands is understood anywhere in a line.
+        safe = text.replace("##[", "## [") if self._on_github else text
+        self._tell(f"{safe}\n")
+
+    def _tell(self, text: str) -> None:
+        # Without a reader of stderr the run goes on; only a closed stdout ends it.
+        with contextlib.suppress(OSError, ValueError):
+            self._write(sys.stderr, text)
+
+    def _write(self, stream: Any, text: str) -> None:
+        with self.lock:
+            stream.write(fit(text, stream))
+            stream.flush()
+
+    def is_terminal(self) -> bool:
+        """Whether the report is read on a terminal."""
+        return is_terminal(self._report)
+
+    def width(self) -> int:
+        """Columns of the report: those of its terminal, else `COLUMNS`, else 100."""
+        return terminal_width(self._report) or _columns(self._environ) or DEFAULT_WIDTH
+
+
+def is_terminal(stream: Any) -> bool:
+    """Whether a stream is a terminal."""
+    try:
+        return bool(stream.isatty())
+    except (AttributeError, ValueError):
+        return False
+
+
+def terminal_width(stream: Any) -> int | None:
+    """Columns of the terminal behind a stream; None when there is none or it does not tell."""
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or None
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+def _columns(environ: Mapping[str, str]) -> int | None:
+    text = environ.get("COLUMNS", "")
+    return int(text) or None if text.isascii() and text.isdigit() else None
