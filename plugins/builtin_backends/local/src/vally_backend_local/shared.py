@@ -40,6 +40,7 @@ class RunResources:
     guardian: Guardian = field(default_factory=Guardian)
     staging: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(MAX_STAGING_THREADS))
     capturing: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(MAX_CAPTURE_THREADS))
+    _plain: tuple[Mapping[str, str], dict[str, str]] | None = None
     _said: set[str] = field(default_factory=set)
     _needs: dict[int, tuple[Stimulus, Needs]] = field(default_factory=dict)
 
@@ -49,6 +50,12 @@ class RunResources:
         if known is None or known[0] is not stimulus:
             known = self._needs[id(stimulus)] = (stimulus, diff_needs(host, stimulus))
         return known[1]
+
+    def plain(self, process_env: Mapping[str, str]) -> dict[str, str]:
+        """An environment as a dictionary, which is much faster to read than that of the process."""
+        if self._plain is None or self._plain[0] is not process_env:
+            self._plain = (process_env, dict(process_env))
+        return self._plain[1]
 
     def warn_once(self, line: str) -> None:
         """Warn of something that holds for the whole run."""

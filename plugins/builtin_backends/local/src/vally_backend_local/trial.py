@@ -6,6 +6,7 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Literal
 
@@ -53,7 +54,7 @@ class Trial:
         self._make_runners = make_runners
         self._shared_runner = shared_runner
         self._item = item
-        self._options = options
+        self._options = replace(options, process_env=resources.plain(options.process_env))
         self._id = str(uuid.uuid4())
         self._keep = item.workspace.keep or resources.context.keep_workspaces
         self._part: Part = "preparing"
