@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vally.cli.messages import print_diagnostics, print_hints, print_warning, say
-from vally.errors import BackendError, VallyError
+from vally.errors import BackendError, ConfigInvalid, UsageError, VallyError
 from vally.run.report_stream import reporting
 from vally.run.trial_record import described
 
@@ -85,13 +85,27 @@ class EvalSession:
         words = self._options["backend_args"]
         name = self._options["backend"] or self._project.backend
         if words and name is None:
-            from vally.errors import UsageError
-
             raise UsageError("--backend-args needs --backend or a default backend in .vally.yaml")
         record = self._host.resolve_one("backend", name or DEFAULT_BACKEND, bases=(self._context.cwd,))
         assert isinstance(record, BackendSpec)
         self._backend_args = self._merged_args(words, default=self._options["backend"] is None)
+        self._check_args(record)
         return record
+
+    def _check_args(self, record: BackendSpec) -> None:
+        from vally.text.suggest import did_you_mean
+
+        try:
+            self._host.parse_config(record, self._backend_args)
+        except ConfigInvalid as error:
+            model = self._host.config_model(record)
+            fields = model.model_fields if model is not None else {}
+            known = sorted(field.alias or name for name, field in fields.items())
+            unknown = next((word for word in self._backend_args if word not in known), None)
+            hint = (did_you_mean(unknown, known) if unknown else None) or f"arguments: {', '.join(known) or 'none'}"
+            raise UsageError(
+                f"backend '{record.name}': {error.problems[0]}", where="--backend-args", hints=[hint]
+            ) from None
 
     def _merged_args(self, words: Any, *, default: bool) -> dict[str, str | list[str]]:
         given: dict[str, str | list[str]] = {}

@@ -9,7 +9,7 @@ import anyio
 import pytest
 from pydantic import ValidationError
 
-from vally import StopSignal, UsageError
+from vally import StopSignal
 from vally.testing import ScriptedExecutor, Wait
 from vally_backend_local import agent_part, disk
 from vally_backend_local.config import LocalArgs
@@ -34,26 +34,6 @@ def test_defaults_and_unknown_names() -> None:
     assert (LocalArgs().disk_limit, LocalArgs().min_free) == (10 * 2**30, 2**30)
     with pytest.raises(ValidationError, match="disk-size"):
         LocalArgs.model_validate({"disk-size": "1g"})
-
-
-@pytest.mark.parametrize(
-    ("args", "message", "hint"),
-    [
-        ({"disk-limt": "1g"}, "--backend-args: unknown argument 'disk-limt'", "disk-limit"),
-        ({"x": "1g"}, "--backend-args: unknown argument 'x'", "known arguments: disk-limit, min-free"),
-        (
-            {"min-free": "x"},
-            "--backend-args: invalid value of 'min-free': a size such as '512m' or '4g' is expected",
-            "",
-        ),
-    ],
-)
-def test_wrong_arguments_are_a_usage_error(bench, args: dict[str, str], message: str, hint: str) -> None:
-    bench.args = args
-    with pytest.raises(UsageError) as caught:
-        bench.run(bench.stimulus())
-    assert caught.value.message.startswith(message)
-    assert hint in " ".join(caught.value.hints)
 
 
 def test_a_trial_that_fills_the_disk_is_ended(bench, monkeypatch) -> None:

@@ -22,7 +22,7 @@ from vally import (
     TrialOptions,
     grade_entries,
 )
-from vally_backend_local.config import LocalArgs, parse_args
+from vally_backend_local.config import LocalArgs
 from vally_backend_local.outcome import LocalOutcome
 from vally_backend_local.preparing import Place, Runners
 from vally_backend_local.runner import TrialRunner
@@ -44,7 +44,7 @@ class LocalBackend:
 
     async def prepare(self, args: Mapping[str, str | list[str]] | LocalArgs, context: RunContext) -> None:
         """Make what trials share. Raises BackendError when no trial could start."""
-        parsed = args if isinstance(args, LocalArgs) else parse_args(args)
+        parsed = args if isinstance(args, LocalArgs) else LocalArgs.model_validate(dict(args))
         try:
             self._resources = await anyio.to_thread.run_sync(open_resources, parsed, context)
         except OSError as error:

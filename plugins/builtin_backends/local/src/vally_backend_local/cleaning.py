@@ -42,10 +42,14 @@ async def _tell_executor(options: TrialOptions, trial_id: str, keep: bool) -> li
     if method is None:
         return []
     record = options.executor_record
+    blocking = True if record is None else record.blocking
+    limit = options.shutdown_timeout_s
     try:
-        await call_plugin(
-            method, trial_id, preserve_workspace=keep, blocking=True if record is None else record.blocking
-        )
+        # An executor that hangs must not keep the directories of the trial.
+        with anyio.fail_after(limit):
+            await call_plugin(method, trial_id, preserve_workspace=keep, blocking=blocking)
+    except TimeoutError:
+        return [f"clean-up of the executor did not end within {limit:g}s"]
     except Exception as error:
         return [f"clean-up of the executor failed: {type(error).__name__}: {error}"]
     return []

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Annotated
 
-from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BeforeValidator, ConfigDict, Field
 
-from vally import Config, UsageError, did_you_mean
+from vally import Config
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)([kmgt]?)(?:i?b)?", re.IGNORECASE)
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
@@ -36,18 +35,3 @@ class LocalArgs(Config):
 
     disk_limit: Size = Field(default=10 * 2**30)
     min_free: Size = Field(default=2**30)
-
-
-def parse_args(args: Mapping[str, str | list[str]]) -> LocalArgs:
-    """Validate the values of `--backend-args`. Raises UsageError."""
-    names = {field.alias or name for name, field in LocalArgs.model_fields.items()}
-    for name in args:
-        if name not in names:
-            hint = did_you_mean(name, names) or f"known arguments: {', '.join(sorted(names))}"
-            raise UsageError(f"--backend-args: unknown argument '{name}'", hints=(hint,))
-    try:
-        return LocalArgs.model_validate(dict(args))
-    except ValidationError as error:
-        found = error.errors(include_url=False)[0]
-        problem = found["msg"].removeprefix("Value error, ")
-        raise UsageError(f"--backend-args: invalid value of '{found['loc'][0]}': {problem}") from None

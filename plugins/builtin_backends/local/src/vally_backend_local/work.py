@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Hashable
-from functools import partial
 from typing import Any, Generic, TypeVar
 
 import anyio
 import anyio.to_thread
 
-from vally import StopSignal
+from vally import StopSignal, invoke
 
 T = TypeVar("T")
 
@@ -104,12 +102,8 @@ async def with_companion(companion: Callable[[], Coroutine[Any, Any, None]], mai
 
 
 async def call_plugin(method: Callable[..., Any], *args: Any, blocking: bool, **kwargs: Any) -> Any:
-    """Call a method of a plugin, which may be sync or async; sync ones that may block run in a thread."""
-    if blocking and not inspect.iscoroutinefunction(method):
-        value = await anyio.to_thread.run_sync(partial(method, *args, **kwargs), abandon_on_cancel=True)
-    else:
-        value = method(*args, **kwargs)
-    return await value if inspect.isawaitable(value) else value
+    """Call a method of a plugin, which may be sync or async; whatever it does, it raises nothing but `Exception`."""
+    return await invoke(method, *args, blocking=blocking, **kwargs)
 
 
 class OncePerKey(Generic[T]):
