@@ -10,6 +10,14 @@ if TYPE_CHECKING:
     from typing import Any
 
     from vally.cli.context import CliContext as CliContext
+    from vally.cli.display import use_color as use_color
+    from vally.cli.messages import print_diagnostics as print_diagnostics
+    from vally.cli.messages import print_error as print_error
+    from vally.cli.messages import print_warning as print_warning
+    from vally.cli.options import KEY_VALUE as KEY_VALUE
+    from vally.cli.options import display_options as display_options
+    from vally.cli.options import plugin_options as plugin_options
+    from vally.cli.options import plugin_options_for as plugin_options_for
     from vally.decorator import grader as grader
     from vally.errors import BackendError as BackendError
     from vally.errors import ConfigInvalid as ConfigInvalid
@@ -121,6 +129,7 @@ if TYPE_CHECKING:
     from vally.run.agent import run_agent as run_agent
     from vally.run.atomic import atomic_write as atomic_write
     from vally.run.builder import TrajectoryBuilder as TrajectoryBuilder
+    from vally.run.calling import invoke as invoke
     from vally.run.environment import agent_environment as agent_environment
     from vally.run.grading import GradingRequest as GradingRequest
     from vally.run.grading import agrade_trajectory as agrade_trajectory
@@ -199,15 +208,24 @@ if TYPE_CHECKING:
     from vally.run.verdicts import EvalRules as EvalRules
     from vally.run.verdicts import StimulusTally as StimulusTally
     from vally.run.verdicts import TrialFacts as TrialFacts
+    from vally.spec import LoadedSpec as LoadedSpec
+    from vally.spec import SkillFile as SkillFile
+    from vally.spec import adjust as adjust
+    from vally.spec import discover_evals as discover_evals
+    from vally.spec import expand_spec_words as expand_spec_words
     from vally.spec import find_project as find_project
+    from vally.spec import find_skills as find_skills
+    from vally.spec import inspect_skill as inspect_skill
     from vally.spec import load_eval_spec as load_eval_spec
     from vally.spec import load_project as load_project
     from vally.spec import parse_skill as parse_skill
     from vally.spec import read_eval_spec as read_eval_spec
+    from vally.spec import read_foreign_spec as read_foreign_spec
     from vally.spec import read_project as read_project
     from vally.spec import resolve_environment as resolve_environment
     from vally.spec import resolve_stimulus as resolve_stimulus
     from vally.spec import stimulus_prompts as stimulus_prompts
+    from vally.spec import suite_files as suite_files
     from vally.spec import validate_eval_spec as validate_eval_spec
     from vally.spec.codes import DIAGNOSTIC_CODES as DIAGNOSTIC_CODES
     from vally.text.display import clip_middle as clip_middle
@@ -241,6 +259,9 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "vally.cli.context": "CliContext",
+    "vally.cli.display": "use_color",
+    "vally.cli.messages": "print_diagnostics print_error print_warning",
+    "vally.cli.options": "KEY_VALUE display_options plugin_options plugin_options_for",
     "vally.decorator": "grader",
     "vally.errors": (
         "BackendError ConfigInvalid ExecutorError GraderError JudgeError PluginError SpecError TrialSkipped "
@@ -277,6 +298,7 @@ _NAMES = {
     ),
     "vally.run.agent": "run_agent",
     "vally.run.builder": "TrajectoryBuilder",
+    "vally.run.calling": "invoke",
     "vally.run.environment": "agent_environment",
     "vally.run.grading": "GradingRequest agrade_trajectory grade_entries grade_trajectory",
     "vally.run.inputs": (
@@ -308,8 +330,9 @@ _NAMES = {
         "TrialOutcome WorkspaceChoice"
     ),
     "vally.spec": (
-        "find_project load_eval_spec load_project parse_skill read_eval_spec read_project resolve_environment "
-        "resolve_stimulus stimulus_prompts validate_eval_spec"
+        "LoadedSpec SkillFile adjust discover_evals expand_spec_words find_project find_skills inspect_skill "
+        "load_eval_spec load_project parse_skill read_eval_spec read_foreign_spec read_project resolve_environment "
+        "resolve_stimulus stimulus_prompts suite_files validate_eval_spec"
     ),
     "vally.spec.codes": "DIAGNOSTIC_CODES",
     "vally.run.verdicts": "EvalRules StimulusTally TrialFacts",

@@ -152,23 +152,32 @@ def configure_logging(context: CliContext) -> None:
 
 def plugin_options(function: F) -> F:
     """Add the plugin options; the command finds them in `CliContext.plugin_words`."""
-    names = ("grader_plugin", "executor_plugin", "reporter_plugin", "no_project_plugins", "no_plugins", "no_plugin")
+    return plugin_options_for("grader", "executor", "reporter")(function)
 
-    @functools.wraps(function)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
-        context = click.get_current_context().find_object(CliContext)
-        assert context is not None
-        context.plugin_words.update({name: kwargs.pop(name) for name in names})
-        return function(*args, **kwargs)
 
-    options = [
-        click.option("--grader-plugin", multiple=True, metavar="SPEC", help="Load graders from a plugin."),
-        click.option("--executor-plugin", multiple=True, metavar="SPEC", help="Load executors from a plugin."),
-        click.option("--reporter-plugin", multiple=True, metavar="SPEC", help="Load reporters from a plugin."),
+def plugin_options_for(*kinds: str) -> Callable[[F], F]:
+    """Like `plugin_options` with `--<kind>-plugin` for the given kinds only."""
+    chosen = [
+        click.option(f"--{kind}-plugin", multiple=True, metavar="SPEC", help=f"Load {kind}s from a plugin.")
+        for kind in kinds
+    ]
+    common = [
         click.option("--no-project-plugins", is_flag=True, help="Ignore plugins registered in .vally.yaml."),
         click.option("--no-plugins", is_flag=True, help="Ignore installed third-party plugins."),
         click.option("--no-plugin", multiple=True, metavar="DIST", help="Leave one installed distribution out."),
     ]
-    for option in reversed(options):
-        wrapper = option(wrapper)
-    return wrapper  # type: ignore[return-value]  # click keeps the callable
+    names = (*(f"{kind}_plugin" for kind in kinds), "no_project_plugins", "no_plugins", "no_plugin")
+
+    def decorate(function: F) -> F:
+        @functools.wraps(function)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            context = click.get_current_context().find_object(CliContext)
+            assert context is not None
+            context.plugin_words.update({name: kwargs.pop(name) for name in names})
+            return function(*args, **kwargs)
+
+        for option in reversed([*chosen, *common]):
+            wrapper = option(wrapper)
+        return wrapper  # type: ignore[return-value]  # click keeps the callable
+
+    return decorate

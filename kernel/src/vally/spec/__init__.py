@@ -21,6 +21,7 @@ from vally.spec.resolving import resolve_stimulus as resolve_stimulus
 from vally.spec.resolving import stimulus_prompts as stimulus_prompts
 from vally.spec.skills import SkillFile as SkillFile
 from vally.spec.skills import find_skills as find_skills
+from vally.spec.skills import inspect_skill as inspect_skill
 from vally.spec.skills import parse_skill as parse_skill
 from vally.spec.tags import matches_filter as matches_filter
 from vally.spec.validation import ValidationReport as ValidationReport

@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vally.model.evalspec import Diagnostic
 from vally.spec import paths
 from vally.spec.diagnostics import Collector, Place, raise_errors
 from vally.spec.files import PROJECT_BYTES, decode, read_file
-from vally.spec.nodes import MappingNode, ScalarNode, Source
+from vally.spec.nodes import MappingNode, Node, ScalarNode, Source
 from vally.spec.reader import read_text
+from vally.spec.scalars import describe
 from vally.spec.shapes import read_plain
 from vally.text.globs import InvalidGlob, expand_glob
 
@@ -23,14 +25,19 @@ if TYPE_CHECKING:
 SKILL_FILE = "SKILL.md"
 SKIPPED_DIRECTORIES = frozenset({".git", "node_modules", ".venv", "venv", "__pycache__", ".tox"})
 _FENCE = re.compile(r"---[ \t]*(?:\r\n|\r|\n)")
-_CLOSING = re.compile(r"(?m)^---[ \t]*$")
+_CLOSING = re.compile(r"(?<![^\r\n])---[ \t]*(?:\r\n|\r|\n|\Z)")
+_LINE_END = re.compile(r"\r\n|\r|\n")
 _LINK = re.compile(r"!?\[[^\]\n]*\]\(\s*<?([^)\s>]+)>?[^)]*\)")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//|#")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkillFile:
-    """One SKILL.md. `name` is that of the frontmatter, else the directory's; `path` the file itself."""
+    """One SKILL.md. `name` is that of the frontmatter, else the directory's; `path` the file itself.
+
+    `has_frontmatter` tells whether the file starts with an opened and closed block; `key_positions` and `positions`
+    are the 1-based (line, column) of its keys and of their values; the body starts in line `body_line`.
+    """
 
     name: str
     description: str
@@ -38,6 +45,11 @@ class SkillFile:
     frontmatter: Mapping[str, Any]
     raw_content: str
     file_references: tuple[str, ...] = ()
+    has_frontmatter: bool = False
+    key_positions: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    positions: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    body: str = ""
+    body_line: int = 1
 
 
 def parse_skill(path: str | Path) -> SkillFile:
@@ -52,17 +64,34 @@ def parse_skill(path: str | Path) -> SkillFile:
     return skill
 
 
-def read_skill(path: Path, collector: Collector) -> SkillFile | None:
+def inspect_skill(path: str | Path, *, display: str | None = None) -> tuple[SkillFile | None, tuple[Diagnostic, ...]]:
+    """Like parse_skill with everything that is wrong; never raises for what the file holds.
+
+    `display` is how the diagnostics name the file. None stands for a file that cannot be read.
+    """
+    collector = Collector()
+    skill = read_skill(Path(path), collector, display)
+    return skill, collector.ordered()
+
+
+def read_skill(path: Path, collector: Collector, display: str | None = None) -> SkillFile | None:
     """Like parse_skill, with diagnostics; None when the file cannot be read."""
     file = path / SKILL_FILE if paths.is_dir(path) else path
     directory = Path(os.path.abspath(file)).parent  # noqa: PTH100  # symbolic links keep their names
-    source = Source(file.as_posix(), file, directory)
+    source = Source(display or file.as_posix(), file, directory)
     data = read_file(file, source, PROJECT_BYTES, collector)
     text = None if data is None else decode(data, source, collector)
     if text is None:
         return None
-    frontmatter = _frontmatter(text, source, collector)
+    opening = _FENCE.match(text)
+    closing = _CLOSING.search(text, opening.end()) if opening else None
+    node = None
+    if opening is not None and closing is not None:
+        node = read_text(text[opening.end() : closing.start()], source, collector, first_line=2)
+    frontmatter = {} if node is None else _frontmatter(node, collector)
+    entries = node.entries if isinstance(node, MappingNode) else []
     name, description = frontmatter.get("name"), frontmatter.get("description")
+    start = closing.end() if closing else 0
     return SkillFile(
         name=name if isinstance(name, str) and name.strip() else directory.name,
         description=description if isinstance(description, str) else "",
@@ -70,20 +99,18 @@ def read_skill(path: Path, collector: Collector) -> SkillFile | None:
         frontmatter=frontmatter,
         raw_content=text,
         file_references=tuple(_references(text, directory)),
+        has_frontmatter=closing is not None,
+        key_positions={entry.key.text: (entry.key.line, entry.key.column) for entry in entries},
+        positions={entry.key.text: (entry.value.line, entry.value.column) for entry in entries},
+        body=text[start:],
+        body_line=1 + sum(1 for _ in _LINE_END.finditer(text, 0, start)),
     )
 
 
-def _frontmatter(text: str, source: Source, collector: Collector) -> dict[str, Any]:
-    opening = _FENCE.match(text)
-    closing = _CLOSING.search(text, opening.end()) if opening else None
-    if opening is None or closing is None:
-        return {}
-    node = read_text(text[opening.end() : closing.start()], source, collector, first_line=2)
-    if node is None:
-        return {}
+def _frontmatter(node: Node, collector: Collector) -> dict[str, Any]:
     plain = read_plain(node, Place(label="frontmatter"), collector)
     if not isinstance(node, MappingNode):
-        collector.add("invalid-type", node, Place(), key="frontmatter", wanted="a mapping", value="something else")
+        collector.add("invalid-type", node, Place(), key="frontmatter", wanted="a mapping", value=describe(node))
         return {}
     return plain if isinstance(plain, dict) else {}
 
