@@ -39,9 +39,12 @@ class EvidenceLayout:
         return lines
 
     def _wrap(self, text: str, first: str, indent: str) -> list[str]:
+        width = self.width or LIMIT
+        if len(first) + len(text) <= width:
+            return [first + text]
         return textwrap.wrap(
             text,
-            width=self.width or LIMIT,
+            width=width,
             initial_indent=first,
             subsequent_indent=indent,
             break_long_words=False,

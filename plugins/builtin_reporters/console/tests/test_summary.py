@@ -1,0 +1,91 @@
+"""The lines at the end of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from vally import GraderResult, TrialResult
+from vally.testing import PlayedRun, trial_result
+
+Play = Callable[..., PlayedRun]
+Grader = Callable[..., GraderResult]
+Trials = Callable[..., list[TrialResult]]
+
+
+def summary(played: PlayedRun) -> list[str]:
+    return played.stdout[played.stdout.index("Summary\n") :].splitlines()
+
+
+def test_columns(play: Play, grader: Grader, trials: Trials) -> None:
+    results = [
+        *trials("a", [grader("g")], [grader("g", False)], eval_name="one", eval_file_path="1.yaml", model="gpt-x"),
+        *trials("b", [grader("g")], eval_name="名前", eval_file_path="2.yaml", model="gpt-x-mini"),
+    ]
+    assert summary(play(*results, threshold=0.9)) == [
+        "Summary",
+        "─" * 13,
+        "  ✘ one (gpt-x)        score 0.50 < 0.90    0/1 stimuli passed   2 trials: 1 pass, 1 fail",
+        "  ✔ 名前 (gpt-x-mini)  score 1.00 >= 0.90   1/1 stimuli passed   1 trial: 1 pass",
+        "",
+        "FAILED  1 of 2 evals passed · 3 trials · 1 flaky · 0 errors · 3.7s · 0 tokens",
+    ]
+
+
+def test_what_trials_came_to(play: Play, grader: Grader, trials: Trials) -> None:
+    errored, skipped = {"status": "error", "error": "down"}, {"status": "skipped", "skip_reason": "no browser"}
+    results = [
+        *trials("a", [grader("g")], [grader("g", False)], [grader("g", None)], errored, skipped),
+        *trials("b", [], []),
+    ]
+    line = summary(play(*results))[2]
+    assert line.endswith("   0/2 stimuli passed   7 trials: 1 pass, 1 fail, 2 errors, 1 skipped, 2 not graded")
+
+
+@pytest.mark.parametrize(
+    ("result", "stop_reason", "words"),
+    [
+        ([True], None, "PASSED  1 of 1 evals passed · 1 trial"),
+        ([False], None, "FAILED  0 of 1 evals passed · 1 trial"),
+        ([True], "interrupted", "PARTIAL (interrupted)  1 of 1 evals passed · 1 trial"),
+        ([False], "budget-tokens", "PARTIAL (budget-tokens)  0 of 1 evals passed · 1 trial"),
+    ],
+)
+def test_the_last_line(play: Play, grader: Grader, result: list[bool], stop_reason: str | None, words: str) -> None:
+    played = play(trial_result("s", *(grader("g", item) for item in result)), stop_reason=stop_reason)
+    assert summary(played)[-1] == f"{words} · 0 flaky · 0 errors · 1.2s · 0 tokens"
+
+
+def test_a_run_with_a_trial_that_was_not_run_is_partial(play: Play) -> None:
+    played = play(trial_result("s", status="skipped", skip_reason="cancelled"))
+    assert summary(played)[-1].startswith("PARTIAL (incomplete)  0 of 1 evals passed")
+
+
+def test_without_grading_a_run_passes_when_nothing_broke(play: Play) -> None:
+    lines = summary(play(trial_result("s"), skip_grade=True))
+    assert lines[2] == "  ✔ scripted (default-model)  not graded   0/1 stimuli passed   1 trial: 1 not graded"
+    assert lines[-1].startswith("PASSED  1 of 1 evals passed")
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "shown"),
+    [(0, "0.0s"), (8_349, "8.3s"), (59_949, "59.9s"), (59_950, "1m00s"), (161_400, "2m41s"), (3_725_000, "1h02m")],
+)
+def test_durations(play: Play, grader: Grader, milliseconds: int, shown: str) -> None:
+    assert f" · {shown} · " in summary(play(trial_result("s", grader("g"), duration_ms=milliseconds)))[-1]
+
+
+def test_a_run_of_nothing(play: Play) -> None:
+    assert summary(play()) == [
+        "Summary",
+        "─" * 13,
+        "",
+        "PASSED  0 of 0 evals passed · 0 trials · 0 flaky · 0 errors · 0.0s · 0 tokens",
+    ]
+
+
+def test_tokens_are_summed(play: Play, grader: Grader, measured: Any) -> None:
+    results = [trial_result(name, grader("g"), trajectory=measured) for name in "abc"]
+    assert summary(play(*results))[-1].endswith(" · 8,541 tokens")
