@@ -28,7 +28,7 @@ class EvidenceLayout:
         return [cut_evidence(line, LIMIT) if self.width is None else cut_to_cells(line, max(self.width - head, 1))]
 
     def _wrapped(self, text: str, head: int, indent: str) -> list[str]:
-        paragraphs = [line for line in strip_controls(text).splitlines() if line.strip()]
+        paragraphs = [line.expandtabs(4) for line in strip_controls(text).splitlines() if line.strip()]
         if not paragraphs:
             return [""]
         # The head stands where the first line is indented.
