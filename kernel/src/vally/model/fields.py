@@ -6,9 +6,11 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, ValidationInfo
+from pydantic import AfterValidator, BeforeValidator, Field, GetJsonSchemaHandler, ValidationInfo, WithJsonSchema
+from pydantic_core import CoreSchema
 
 from vally.model.config import Pattern
+from vally.text.durations import DURATION_PATTERN
 
 _ABSOLUTE = re.compile(r"/|\\|[A-Za-z]:")
 
@@ -77,10 +79,19 @@ def _environment(value: Any, info: ValidationInfo) -> Any:
     return dict(value)
 
 
-NonEmpty = Annotated[str, AfterValidator(_non_empty)]
+class _OneOrMore(BeforeValidator):
+    """Adds the single string to the JSON schema of the list."""
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {"anyOf": [{"type": "string"}, {**handler(schema), "minItems": 1}]}
+
+
+NonEmpty = Annotated[str, AfterValidator(_non_empty), WithJsonSchema({"type": "string", "minLength": 1})]
 """A string of at least one character."""
 
-DurationText = Annotated[str, BeforeValidator(_positive_duration)]
+DurationText = Annotated[
+    str, BeforeValidator(_positive_duration), WithJsonSchema({"type": "string", "pattern": DURATION_PATTERN})
+]
 """A duration above zero with its unit, kept as written; `parse_duration` gives its milliseconds."""
 
 WorkspaceGlob = Annotated[str, AfterValidator(_inside)]
@@ -89,10 +100,10 @@ WorkspaceGlob = Annotated[str, AfterValidator(_inside)]
 WorkspaceDirectory = Annotated[str, AfterValidator(_directory_inside)]
 """A relative directory with `/` or `\\` separators."""
 
-NegatedFlag = Annotated[bool, AfterValidator(_stays_negated)]
+NegatedFlag = Annotated[bool, AfterValidator(_stays_negated), WithJsonSchema({"const": True})]
 """`negate` of a keyword that is negated already."""
 
-OneOrMore = BeforeValidator(_one_or_more)
+OneOrMore = _OneOrMore(_one_or_more)
 """Annotation for `list[...]` fields that may be written as a single string and must not be empty."""
 
 ToolPatterns = Annotated[list[Pattern], OneOrMore, AfterValidator(_no_blank_item)]

@@ -15,7 +15,7 @@ from vally.spec.sections import Items, Key, Table, read_section, wrong_type, wro
 from vally.spec.shapes import Integer, ListOf, RawShape, Text
 
 MAX_BYTES = 32 * 2**20
-ATTACHMENTS = ListOf(RawShape())
+ATTACHMENTS = ListOf(RawShape("attachment"))
 ATTACHMENT = Table(
     "attachment",
     {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from vally.errors import ConfigInvalid, PluginError
@@ -12,37 +13,37 @@ from vally.spec.loading import Loading
 from vally.spec.nodes import Node
 from vally.spec.read_entry import ReadEntry
 from vally.spec.scalars import describe
-from vally.spec.sections import INVALID, Items, Key, Section, Table, read_section
+from vally.spec.sections import INVALID, Items, Key, Section, Shape, Table, read_section
 from vally.spec.shapes import DurationShape, Integer, ListOf, Text
 
 EXPECTED_SKILLS = "expect_skills"
 
 
-class _Bounded:
+@dataclass(frozen=True, slots=True)
+class Bounded:
     """A shape whose findings are `invalid-constraint-value`; warnings pass."""
 
-    def __init__(self, shape: Any, expected: str) -> None:
-        self._shape = shape
-        self._expected = expected
+    shape: Shape
+    expected: str
 
     def read(self, node: Node, place: Place, collector: Collector) -> Any:
         findings = Collector(lint=collector.lint)
-        value = self._shape.read(node, place, findings)
+        value = self.shape.read(node, place, findings)
         found = findings.ordered()
         wrong = [item for item in found if item.level == "error"]
         if wrong:
             key = place.pointer.rsplit("/", 1)[-1]
             collector.add(
-                "invalid-constraint-value", node, place, key=key, value=describe(node), expected=self._expected
+                "invalid-constraint-value", node, place, key=key, value=describe(node), expected=self.expected
             )
             return INVALID
         collector.extend(found)
         return value
 
 
-_COUNT = _Bounded(Integer(0), "an integer >= 0")
-_DURATION = _Bounded(DurationShape(), "a duration above 0 such as 30s or 2m40s")
-_TEXTS = _Bounded(ListOf(Text(), single="warning"), "a list of strings")
+_COUNT = Bounded(Integer(0), "an integer >= 0")
+_DURATION = Bounded(DurationShape(), "a duration above 0 such as 30s or 2m40s")
+_TEXTS = Bounded(ListOf(Text(), single="warning"), "a list of strings")
 CONSTRAINTS = Table(
     "constraints",
     {

@@ -46,12 +46,16 @@ DEFAULTS = Table(
         "reasoning_effort": Key(Text(), "effort of the agent model"),
         "judge_model": Key(Text(), "model of graders without a model of their own", default=DEFAULT_JUDGE_MODEL),
         "judge_reasoning_effort": Key(Text(), "effort of judges"),
-        "judge_provider": Key(RawShape(), "endpoint of judges"),
-        "executor": Key(RawShape(), "what runs the agent", nullable=True, default=DEFAULT_EXECUTOR),
+        "judge_provider": Key(RawShape("provider"), "endpoint of judges"),
+        "executor": Key(RawShape("executor"), "what runs the agent", nullable=True, default=DEFAULT_EXECUTOR),
     },
 )
 EXECUTOR = Table(
-    "defaults.executor", {"name": Key(Text(), "name of the executor"), "config": Key(RawShape(), "its config")}
+    "defaults.executor",
+    {
+        "name": Key(Text(), "name of the executor", required=True),
+        "config": Key(RawShape("mapping"), "its config"),
+    },
 )
 _PROVIDER_KEYS = {
     "type": Key(Text(), "wire family", required=True),

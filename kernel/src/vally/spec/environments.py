@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ from vally.model.merging import environment_of, merge_environment_mappings
 from vally.spec.diagnostics import Collector, Place, related, suggestion
 from vally.spec.git_sources import read_git, read_git_shape
 from vally.spec.loading import Loading, shown_path
-from vally.spec.mcp_servers import read_servers
+from vally.spec.mcp_servers import ENV_NAME, read_servers
 from vally.spec.nodes import MappingNode, Node, ScalarNode
 from vally.spec.placeholders import ENVIRONMENT_RULE
 from vally.spec.scalars import scalar_value, shown
@@ -24,7 +23,6 @@ from vally.spec.staged_files import read_files
 if TYPE_CHECKING:
     from pathlib import Path
 
-ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _RESERVED = frozenset({"EVALUATE_WORKSPACE", "EVALUATE_GRADER_INPUT", "EVALUATE_ASSETS", "EVALUATE_SEED"})
 _RESERVED_PREFIX = "VALLY_"
 
@@ -48,9 +46,15 @@ def check_env_name(key: ScalarNode, place: Place, collector: Collector) -> bool:
     return False
 
 
-_ENV = MapOf(TextOfScalar(), check=check_env_name, nullable=True)
+def _any_case(text: str) -> str:
+    """A pattern for a text in any letter case."""
+    return "".join(f"[{letter}{letter.lower()}]" if letter.isalpha() else letter for letter in text)
+
+
+_REFUSED = "|".join([_any_case(_RESERVED_PREFIX), *(f"{_any_case(name)}$" for name in sorted(_RESERVED))])
+_ENV = MapOf(TextOfScalar(), check=check_env_name, nullable=True, names=f"(?!{_REFUSED}){ENV_NAME.pattern}")
 _GRADING_KEYS = {
-    "files": Key(ListOf(RawShape()), "files and directories to copy in"),
+    "files": Key(ListOf(RawShape("file")), "files and directories to copy in"),
     "commands": Key(ListOf(Text(), single="warning"), "set-up commands"),
     "commandTimeout": Key(DurationShape(), "limit of each command", default="60s"),
     "env": Key(_ENV, "environment variables", nullable=True),
@@ -61,8 +65,8 @@ ENVIRONMENT = Table(
     {
         "skills": Key(ListOf(Text(), single="warning"), "skill directories offered to the agent"),
         **_GRADING_KEYS,
-        "git": Key(RawShape(), "repository as the base of the workspace"),
-        "mcpServers": Key(MapOf(RawShape(), nullable=True), "MCP servers by name", nullable=True),
+        "git": Key(RawShape("git"), "repository as the base of the workspace"),
+        "mcpServers": Key(MapOf(RawShape("mcp-server"), nullable=True), "MCP servers by name", nullable=True),
     },
 )
 

@@ -8,18 +8,29 @@ from typing import Any
 
 from vally.errors import PluginError
 from vally.records import GraderSpec
-from vally.spec.diagnostics import Place, suggestion
+from vally.spec.diagnostics import Collector, Place, suggestion
 from vally.spec.grader_configs import parse_config, read_config
 from vally.spec.loading import Loading
 from vally.spec.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from vally.spec.read_entry import ReadEntry
 from vally.spec.scalars import is_null, scalar_value
-from vally.spec.sections import wrong_type
-from vally.spec.shapes import BOOLEAN_HINT, is_yes_no
+from vally.spec.sections import INVALID, Key, Table, wrong_type
+from vally.spec.shapes import BOOLEAN_HINT, Boolean, Integer, Number, RawShape, is_yes_no
 
 SLUG = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
-FIELDS = ("type", "config", "name", "turn", "scope", "required", "weight")
-SCOPES = ("all", "main", "subagents")
+ENTRY = Table(
+    "grader",
+    {
+        "type": Key(RawShape("grader-type"), "what is checked", required=True),
+        "config": Key(RawShape("grader-config"), "settings of the check"),
+        "name": Key(RawShape("grader-name"), "name of this check in results and weights"),
+        "turn": Key(Integer(0), "0-based turn that is looked at; default all"),
+        "scope": Key(RawShape("grader-scope"), "whose events are looked at", default="all"),
+        "required": Key(Boolean(), "the trial fails when this check does", default=False),
+        "weight": Key(Number(), "weight of this check in the score"),
+    },
+)
+_WANTED = {"turn": "an integer >= 0", "required": "true or false", "weight": "a number >= 0"}
 
 
 def read_entries(loading: Loading, node: Node | None, place: Place) -> list[ReadEntry]:
@@ -106,7 +117,7 @@ def unknown_type_hint(host: Any, keyword: str) -> str | None:
 def _read_fields(loading: Loading, entry: ReadEntry, node: MappingNode) -> None:
     for key, value in node.entries:
         place = entry.place.key(key.text)
-        if key.text not in FIELDS:
+        if key.text not in ENTRY.keys:
             if not key.text.startswith("x-"):
                 _unknown_field(loading, entry, key)
         elif is_null(value) or (isinstance(value, ScalarNode) and value.unresolved):
@@ -119,7 +130,7 @@ def _read_fields(loading: Loading, entry: ReadEntry, node: MappingNode) -> None:
 
 def _unknown_field(loading: Loading, entry: ReadEntry, key: ScalarNode) -> None:
     problem = f"unknown key '{key.text}'"
-    hint = suggestion(key.text, FIELDS)
+    hint = suggestion(key.text, ENTRY.keys)
     if key.text in _config_keys(loading, entry):
         problem, hint = f"{problem}, move it under config", None
     entry.report(loading.collector, problem, key, entry.place.key(key.text), hint=hint)
@@ -149,26 +160,16 @@ def _read_name(loading: Loading, entry: ReadEntry, value: Node, place: Place) ->
 
 
 def _read_field(loading: Loading, entry: ReadEntry, key: str, node: Node, place: Place) -> None:
-    value = scalar_value(node) if isinstance(node, ScalarNode) else None
-    if key == "turn":
-        if type(value) is int and value >= 0:
-            entry.turn = value
-        else:
-            entry.report(loading.collector, "'turn' must be an integer >= 0", node, place)
-    elif key == "required":
-        if isinstance(value, bool):
-            entry.required = value
-        elif is_yes_no(node):
-            wrong_type(node, place.named("required"), loading.collector, "true or false", hint=BOOLEAN_HINT)
-        else:
-            entry.report(loading.collector, "'required' must be true or false", node, place)
-    elif key == "weight":
-        if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf"):
-            entry.weight = float(value)
-        else:
-            entry.report(loading.collector, "'weight' must be a number >= 0", node, place)
-    else:
+    if key == "scope":
         entry.scope = _scope(loading, entry, node, place)
+        return
+    value = ENTRY.keys[key].shape.read(node, place, Collector(muted=True))
+    if value is not INVALID:
+        setattr(entry, key, value)
+    elif key == "required" and is_yes_no(node):
+        wrong_type(node, place.named("required"), loading.collector, "true or false", hint=BOOLEAN_HINT)
+    else:
+        entry.report(loading.collector, f"'{key}' must be {_WANTED[key]}", node, place)
 
 
 def _scope(loading: Loading, entry: ReadEntry, node: Node, place: Place) -> str | Mapping[str, object] | None:

@@ -167,17 +167,18 @@ def _parsed(loading: Loading) -> MappingNode | None:
 
 
 def _rewritten(node: MappingNode, collector: Collector) -> MappingNode:
-    """`config` at the root is an older spelling of `defaults`."""
-    key = node.key("config")
+    """Older names of keys at the root, `config` for `defaults`."""
+    ((old, new),) = SPEC.renamed.items()
+    key = node.key(old)
     if key is None:
         return node
-    place = Place().key("config")
-    if node.key("defaults") is not None:
+    place = Place().key(old)
+    if node.key(new) is not None:
         collector.add("config-and-defaults", key, place)
-        entries = [entry for entry in node.entries if entry.key.text != "config"]
+        entries = [entry for entry in node.entries if entry.key.text != old]
     else:
-        collector.add("deprecated-key", key, place, old="config", new="defaults")
-        renamed = ScalarNode(key.source, key.line, key.column, "defaults", key.style)
+        collector.add("deprecated-key", key, place, old=old, new=new)
+        renamed = ScalarNode(key.source, key.line, key.column, new, key.style)
         entries = [Entry(renamed if entry.key is key else entry.key, entry.value) for entry in node.entries]
     return MappingNode(node.source, node.line, node.column, entries)
 

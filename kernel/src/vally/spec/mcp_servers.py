@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,9 +25,10 @@ _COMMON = {
 }
 
 
-def _check_name(key: ScalarNode, place: Place, collector: Collector) -> bool:
-    from vally.spec.environments import ENV_NAME
+ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
+
+def _check_name(key: ScalarNode, place: Place, collector: Collector) -> bool:
     if ENV_NAME.fullmatch(key.text):
         return True
     expected = "a name of letters, digits and _"
@@ -40,7 +42,7 @@ STDIO = Table(
         **_COMMON,
         "command": Key(Text(), "program", required=True),
         "args": Key(ListOf(Text(blank=True)), "its arguments"),
-        "env": Key(MapOf(TextOfScalar(), check=_check_name), "environment variables"),
+        "env": Key(MapOf(TextOfScalar(), check=_check_name, names=ENV_NAME.pattern), "environment variables"),
         "cwd": Key(Text(), "working directory"),
     },
 )

@@ -72,7 +72,10 @@ SUITE = Table(
 PLUGINS = Table("plugins", {key: Key(_WORDS, f"plugin specifiers of {kind}s") for key, kind in PLUGIN_KINDS.items()})
 BACKEND = Table(
     "backend",
-    {"name": Key(Text(), "name or specifier", required=True), "args": Key(RawShape(), "arguments of the backend")},
+    {
+        "name": Key(Text(), "name or specifier", required=True),
+        "args": Key(RawShape("backend-args"), "arguments of the backend"),
+    },
 )
 
 
@@ -80,15 +83,16 @@ PROJECT = Table(
     "project file",
     {
         "paths": Key(SectionOf(PATHS), "where things are"),
-        "environments": Key(MapOf(RawShape()), "environments by name"),
-        "suites": Key(MapOf(RawShape()), "selections by name"),
+        "environments": Key(MapOf(RawShape("named-environment")), "environments by name"),
+        "suites": Key(MapOf(RawShape("suite")), "selections by name"),
         "metadata": Key(OpaqueMapping(), "handed to reporters"),
         "plugins": Key(SectionOf(PLUGINS), "plugins to load"),
-        "backend": Key(RawShape(), "default backend"),
+        "backend": Key(RawShape("backend"), "default backend"),
         "evalProvider": Key(Text(), "default eval provider"),
     },
     # They are reported together.
     unknown=lambda *_: None,
+    open=True,
 )
 
 

@@ -52,12 +52,20 @@ def unknown_key(table: Table, entry: Entry, place: Place, collector: Collector) 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The keys of one kind of mapping."""
+    """The keys of one kind of mapping.
+
+    `ignored` are older keys without effect and what to use instead, `renamed` older names of keys. In an `open` table
+    unknown keys are no errors, apart from the `misplaced` ones, which belong elsewhere.
+    """
 
     title: str
     keys: Mapping[str, Key]
     unknown: Unknown = unknown_key
     missing: str = "missing-key"
+    ignored: Mapping[str, str] = field(default_factory=dict)
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    open: bool = False
+    misplaced: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)

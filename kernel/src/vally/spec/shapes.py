@@ -25,8 +25,11 @@ def is_yes_no(node: Node) -> bool:
     return isinstance(node, ScalarNode) and not node.style and node.text.lower() in _YES_NO
 
 
+@dataclass(frozen=True, slots=True)
 class RawShape:
-    """Any value, read later: the node itself."""
+    """Any value, read later: the node itself. `part` names what it is read as, for the JSON Schema."""
+
+    part: str = ""
 
     def read(self, node: Node, place: Place, collector: Collector) -> Any:
         return INVALID if isinstance(node, ScalarNode) and node.unresolved else node
@@ -210,11 +213,15 @@ KeyCheck = Callable[[ScalarNode, Place, Collector], bool]
 
 @dataclass(frozen=True, slots=True)
 class MapOf:
-    """A mapping from free names to values. With `nullable` a null value is kept as None, else it means absent."""
+    """A mapping from free names to values. With `nullable` a null value is kept as None, else it means absent.
+
+    `names` is the pattern of names that `check` lets pass, for the JSON Schema.
+    """
 
     value: Shape
     check: KeyCheck | None = None
     nullable: bool = False
+    names: str | None = None
 
     def read(self, node: Node, place: Place, collector: Collector) -> Any:
         if is_null(node):

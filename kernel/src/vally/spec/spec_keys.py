@@ -11,16 +11,13 @@ from vally.spec.shapes import Choice, OpaqueMapping, RawShape, SectionOf, Text, 
 from vally.spec.stimuli import ARTIFACTS
 from vally.spec.tags import TagsShape
 
-_ENVIRONMENT = Key(RawShape(), "mapping, or name of an environment of the project file")
+_ENVIRONMENT = Key(RawShape("environment"), "mapping, or name of an environment of the project file")
 
 
 def _unknown(table: Table, entry: Entry, place: Place, collector: Collector) -> None:
     """An error when it may be a misspelt key, else a key of another tool."""
     key, name = entry.key, entry.key.text
-    hint = next(
-        (f"move it under {nested.title}" for nested in (DEFAULTS, SCORING) if name in nested.keys),
-        suggestion(name, table.keys),
-    )
+    hint = f"move it under {table.misplaced[name]}" if name in table.misplaced else suggestion(name, table.keys)
     if hint is None:
         collector.add("foreign-key", key, place.key(name), key=name)
     else:
@@ -37,14 +34,18 @@ SPEC = Table(
         "defaults": Key(SectionOf(DEFAULTS), "trials, limits, models, executor"),
         "environment": _ENVIRONMENT,
         "agent_environment": _ENVIRONMENT,
-        "grading_environment": _ENVIRONMENT,
-        "graders": Key(RawShape(), "checks in front of each stimulus's own"),
+        "grading_environment": Key(RawShape("grading-environment"), _ENVIRONMENT.doc),
+        "graders": Key(RawShape("graders"), "checks in front of each stimulus's own"),
         "artifacts": Key(SectionOf(ARTIFACTS), "files to keep, for every stimulus"),
-        "stimuli": Key(RawShape(), "what the agent is asked"),
-        "stimuli_from": Key(RawShape(), "stimuli made from the rows of a data file"),
+        "stimuli": Key(RawShape("stimuli"), "what the agent is asked"),
+        "stimuli_from": Key(RawShape("stimuli-from"), "stimuli made from the rows of a data file"),
         "scoring": Key(SectionOf(SCORING), "how results become a verdict"),
         "tags": Key(TagsShape(), "tags of every stimulus"),
         "metadata": Key(OpaqueMapping(), "handed to reporters"),
     },
     unknown=_unknown,
+    renamed={"config": "defaults"},
+    open=True,
+    # Later entries win: a key of both is taken for one of `defaults`.
+    misplaced={key: nested.title for nested in (SCORING, DEFAULTS) for key in nested.keys},
 )

@@ -8,16 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from vally.spec.attachments import ATTACHMENTS
-from vally.spec.constraints import CONSTRAINTS
 from vally.spec.diagnostics import Collector, Place, suggestion
-from vally.spec.golden import GOLDEN_COMMAND, GOLDEN_TEXT
 from vally.spec.loading import Loading
 from vally.spec.nodes import Entry, MappingNode, Node, ScalarNode, SequenceNode
 from vally.spec.placeholders import SOURCE_TEXT, source_text
 from vally.spec.scalars import is_null
 from vally.spec.sections import INVALID, Items, Key, Section, Table, read_section, wrong_type, wrong_value
 from vally.spec.shapes import ListOf, RawShape, SectionOf, Text, read_text
-from vally.spec.simulation import SIMULATION
 from vally.spec.tags import TagsShape
 
 MAX_NAME = 200
@@ -94,38 +91,39 @@ ARTIFACTS = Table("artifacts", {"include": _GLOBS, "exclude": _GLOBS})
 
 def _unknown(table: Table, entry: Entry, place: Place, collector: Collector) -> None:
     key, name = entry.key, entry.key.text
-    if name in _IGNORED:
-        collector.add("ignored-stimulus-field", key, place.key(name), hint=_IGNORED[name], key=name)
+    if name in table.ignored:
+        collector.add("ignored-stimulus-field", key, place.key(name), hint=table.ignored[name], key=name)
         return
     collector.add("unknown-stimulus-field", key, place.key(name), hint=suggestion(name, table.keys), key=name)
 
 
-_ENVIRONMENT = Key(RawShape(), "mapping, or name of an environment of the project file")
+_ENVIRONMENT = Key(RawShape("environment"), "mapping, or name of an environment of the project file")
 STIMULUS_KEYS: Mapping[str, Key] = {
     "name": Key(NameShape(), "identity of the stimulus", required=True),
     "prompt": Key(Text(), "one user message"),
     "turns": Key(TurnsShape(), "several user messages in one session"),
     "environment": _ENVIRONMENT,
     "agent_environment": _ENVIRONMENT,
-    "grading_environment": _ENVIRONMENT,
+    "grading_environment": Key(RawShape("grading-environment"), _ENVIRONMENT.doc),
     "tags": Key(TagsShape(), "tags to select by"),
-    "graders": Key(RawShape(), "checks"),
+    "graders": Key(RawShape("graders"), "checks"),
     "rubric": Key(RubricShape(), "criteria for judges"),
-    "constraints": Key(RawShape(), "limits that are checked"),
+    "constraints": Key(RawShape("constraints"), "limits that are checked"),
     "artifacts": Key(SectionOf(ARTIFACTS), "files to keep"),
     "attachments": Key(ATTACHMENTS, "files sent with a message"),
-    "simulation": Key(RawShape(), "simulated user and tool answers"),
-    "golden_patch": Key(RawShape(), "a diff that solves the task"),
-    "golden_command": Key(RawShape(), "a command that solves the task"),
-    "golden_trajectory": Key(RawShape(), "a recorded solution"),
+    "simulation": Key(RawShape("simulation"), "simulated user and tool answers"),
+    "golden_patch": Key(RawShape("golden-patch"), "a diff that solves the task"),
+    "golden_command": Key(RawShape("golden-command"), "a command that solves the task"),
+    "golden_trajectory": Key(RawShape("golden-trajectory"), "a recorded solution"),
 }
-STIMULUS = Table("stimulus", STIMULUS_KEYS, unknown=_unknown)
-_UNNAMED = Table(
+STIMULUS = Table("stimulus", STIMULUS_KEYS, unknown=_unknown, ignored=_IGNORED)
+UNNAMED = Table(
     "stimulus",
-    {**STIMULUS_KEYS, "name": Key(NameShape(), "identity of the stimulus")},
+    {**STIMULUS_KEYS, "name": Key(NameShape(), "identity; made from file and row when absent")},
     unknown=_unknown,
+    ignored=_IGNORED,
 )
-NESTED_TABLES = (CONSTRAINTS, ARTIFACTS, SIMULATION, GOLDEN_TEXT, GOLDEN_COMMAND)
+"""A template of stimuli, whose names may be made up."""
 
 
 @dataclass(slots=True)
@@ -173,7 +171,7 @@ def read_stimulus(
     if not isinstance(node, MappingNode):
         wrong_type(node, place.named("stimulus"), collector, "a mapping")
         return None
-    section = read_section(node, _UNNAMED if default_name else STIMULUS, place, collector)
+    section = read_section(node, UNNAMED if default_name else STIMULUS, place, collector)
     assert section is not None
     # An unnamed stimulus is still checked, under a name that cannot be taken.
     section.place = place.named("")

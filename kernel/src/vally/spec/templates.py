@@ -26,7 +26,7 @@ ROWS = Table(
         "delimiter": Key(Text(blank=True, pattern=r"[^\r\n\"]", expected="one character"), "of CSV", default=","),
         "where": Key(FilterShape(), "rows to keep, by their columns"),
         "limit": Key(Integer(1), "most rows to keep"),
-        "template": Key(RawShape(), "a stimulus with ${row.COLUMN} placeholders", required=True),
+        "template": Key(RawShape("template"), "a stimulus with ${row.COLUMN} placeholders", required=True),
     },
 )
 

@@ -10,6 +10,10 @@ from vally.errors import VallyError
 MAX_MS = 168 * 3_600_000
 _UNITS = {"h": 3_600_000, "m": 60_000, "s": 1_000, "ms": 1}
 _FORM = re.compile("".join(rf"(?:(?P<{unit}>[0-9]+(?:\.[0-9]+)?){unit})?" for unit in _UNITS))
+_LARGER = {unit: "".join(f"(?:[0-9]+{other})?" for other in list(_UNITS)[:index]) for index, unit in enumerate(_UNITS)}
+_ENDS = [rf"{larger}[0-9]+(?:\.[0-9]+)?{unit}" for unit, larger in _LARGER.items()]
+DURATION_PATTERN = f"^(?:{'|'.join(_ENDS)})$"
+"""What durations look like, for JSON Schema; it does not know the longest one."""
 # Python refuses to convert longer numbers; nothing below the maximum needs this many characters.
 _MAX_LENGTH = 200
 

@@ -48,8 +48,8 @@ class JudgedConfig(Config):
     scoring: ScaleName = "scale_1_5"
     threshold: UnitNumber = 0.5
     kinds: Annotated[tuple[EvidenceKind, ...], AfterValidator(_distinct)] = Field(("trajectory",), alias="evidence")
-    output_delivery: Annotated[str, BeforeValidator(_former_delivery)] = Field(
-        "workspace", deprecated="leave it out: evidence is always delivered as files"
+    output_delivery: Annotated[str, BeforeValidator(_former_delivery, json_schema_input_type=Literal["workspace"])] = (
+        Field("workspace", deprecated="leave it out: evidence is always delivered as files")
     )
 
     @property

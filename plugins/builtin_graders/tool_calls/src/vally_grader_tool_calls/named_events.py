@@ -21,7 +21,9 @@ def _each_once(names: list[str], info: ValidationInfo) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-Names = Annotated[list[str], BeforeValidator(_as_list), AfterValidator(_each_once)]
+Names = Annotated[
+    list[str], BeforeValidator(_as_list, json_schema_input_type=str | list[str]), AfterValidator(_each_once)
+]
 
 
 class NamesConfig(Config):

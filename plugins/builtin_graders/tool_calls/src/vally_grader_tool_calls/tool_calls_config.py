@@ -30,7 +30,7 @@ def _as_mappings(value: Any, info: ValidationInfo) -> Any:
     return items
 
 
-Entries = Annotated[list[ToolMatch], BeforeValidator(_as_mappings)]
+Entries = Annotated[list[ToolMatch], BeforeValidator(_as_mappings, json_schema_input_type=list[str | ToolMatch])]
 
 
 class ToolCallsConfig(Config):
