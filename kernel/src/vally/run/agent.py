@@ -9,6 +9,7 @@ import anyio
 
 from vally.errors import ExecutorError, TrialSkipped, VallyError
 from vally.run.calling import invoke
+from vally.run.trial_record import described
 
 if TYPE_CHECKING:
     from vally.model.evalspec import Stimulus
@@ -101,5 +102,4 @@ def _as_executor_error(error: Exception) -> Exception:
         return error
     if isinstance(error, VallyError) and error.code:
         return ExecutorError(error.message, code=error.code)
-    text = " ".join(str(error).split())
-    return ExecutorError(f"{type(error).__name__}: {text}" if text else type(error).__name__, code="executor-exception")
+    return ExecutorError(described(error), code="executor-exception")

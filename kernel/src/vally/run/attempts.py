@@ -36,7 +36,7 @@ RETRY_BASE_S = 2.0
 RETRY_CAP_S = 60.0
 RETRY_JITTER = 0.2
 BACKEND_GRACE_S = 10.0
-"""How long a backend may take, beyond `--shutdown-timeout`, to end a trial that was cancelled."""
+"""How long a backend may take, beyond `--shutdown-timeout`, to end a cancelled trial and to clean up after one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,15 +171,16 @@ class Attempts:
 
     async def _clean_up(self, item: TrialItem, outcome: TrialOutcome) -> tuple[str, ...]:
         self._on_phase(item.item_id, "cleanup", None)
-        warnings: Sequence[str] = ()
+        limit = self._settings.shutdown_timeout_s + BACKEND_GRACE_S
+        warnings: Sequence[str] | None = None
         try:
-            with anyio.CancelScope(shield=True), anyio.fail_after(self._settings.shutdown_timeout_s):
+            with anyio.CancelScope(shield=True), anyio.fail_after(limit):
                 warnings = await invoke(outcome.cleanup)
+            return tuple(warnings or ())
         except TimeoutError:
-            return (f"clean-up did not end within {self._settings.shutdown_timeout_s:g}s",)
+            return (f"clean-up did not end within {limit:g}s",)
         except Exception as error:
             return (f"clean-up failed: {described(error)}",)
-        return tuple(warnings or ())
 
     def _may_retry(self, outcome: TrialOutcome, attempt: int, retries: int) -> bool:
         error = outcome.error

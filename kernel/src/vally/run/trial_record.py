@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from vally.model.results import NO_MODEL, ErrorInfo, JudgeUsage, Phases, TrialResult
+from vally.run.calling import PluginExit
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,6 +58,8 @@ def described(error: BaseException) -> str:
         text = " ".join(str(error).split())
     except Exception:
         text = ""
+    if isinstance(error, PluginExit):
+        return text
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 

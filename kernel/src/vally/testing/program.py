@@ -33,7 +33,8 @@ class CliResult:
         """The lines of the run's `results.jsonl`; empty without a run."""
         if self.run_dir is None:
             return []
-        lines = (self.run_dir / "results.jsonl").read_text(encoding="utf-8").splitlines()
+        # Lines end at LF alone: texts may hold other characters that end lines elsewhere.
+        lines = (self.run_dir / "results.jsonl").read_bytes().splitlines()
         return [json.loads(line) for line in lines]
 
 
