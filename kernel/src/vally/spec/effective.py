@@ -212,7 +212,8 @@ def _check_entries(loading: Loading, root: Root, read: ReadStimulus, entries: li
             check_turns(loading, entry, len(read.turns), _in_stimulus(entry, read, "turn"))
         if not entry.is_judge or not entry.valid:
             continue
-        if "rubric" not in section.written and not getattr(entry.parsed, "criteria", None):
+        has_rubric = bool(section.get("rubric")) or section.is_broken("rubric")
+        if not has_rubric and not getattr(entry.parsed, "criteria", None):
             collector.add("prompt-without-rubric", entry.node, _in_stimulus(entry, read))
         if "golden_patch" in entry.evidence and "golden_patch" not in section.written:
             collector.add("golden-patch-evidence-missing", entry.node, _in_stimulus(entry, read))
