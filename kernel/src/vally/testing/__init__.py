@@ -20,6 +20,7 @@ from vally.testing.executors import ScriptedExecutor, Wait
 from vally.testing.grading import grade
 from vally.testing.hosts import plugin_host
 from vally.testing.judges import ScriptedJudge
+from vally.testing.mock_llm import MockLlm, MockRequest
 from vally.testing.program import CliResult, run_cli
 from vally.testing.projects import ProjectBuilder
 from vally.testing.runs import PlayedRun, ScriptedRun, trial_result
@@ -32,6 +33,8 @@ __all__ = [
     "Case",
     "CliResult",
     "Hang",
+    "MockLlm",
+    "MockRequest",
     "ModelReply",
     "PlayedRun",
     "ProjectBuilder",
