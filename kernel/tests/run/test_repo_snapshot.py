@@ -71,6 +71,12 @@ def test_it_is_taken_only_for_configs_that_read_it(tmp_path: Path) -> None:
     assert snapshot(tmp_path, reads=False) is None
 
 
+def test_a_config_that_cannot_say_what_it_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, "a.txt")
+    monkeypatch.setattr(RepoConfig, "evidence", lambda _: 1 / 0)
+    assert snapshot(tmp_path) is None
+
+
 def test_files_are_in_path_order(tmp_path: Path) -> None:
     for path in ("a/b", "a-b/c", "Z", "é", "a"):
         write(tmp_path, path if path != "a" else "a.txt")

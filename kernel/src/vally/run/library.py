@@ -63,8 +63,14 @@ def stimulus_of(trajectory: Trajectory) -> Stimulus:
         turns=turns or (prompt,),
         has_turns=bool(turns),
         rubric=tuple(str(item) for item in document.get("rubric") or ()),
+        golden_patch=_inline(document.get("golden_patch")),
         document=document,
     )
+
+
+def _inline(golden: object) -> Mapping[str, object] | None:
+    # A record may come from anywhere, so the paths in it are not followed.
+    return {"inline": golden["inline"]} if isinstance(golden, Mapping) and "inline" in golden else None
 
 
 def _with_graders(stimulus: Stimulus, entries: tuple[GraderEntry, ...]) -> Stimulus:

@@ -113,6 +113,16 @@ def test_the_golden_patch_is_shown_only_when_listed(record: Any, reader: Any) ->
     assert reader.listed == ["trajectory.md", "output.txt"]
 
 
+@pytest.mark.parametrize(("golden", "known"), [({"inline": PATCH}, True), ({"path": "fix.patch"}, False)])
+def test_a_golden_patch_in_the_record(
+    golden: dict[str, str], known: bool, record: Any, reader: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "fix.patch").write_text(PATCH)
+    recorded = run(stimulus={"name": "s", "prompt": "Do it.", "golden_patch": golden})
+    grade(record, {"evidence": ["golden_patch"]}, recorded, judge=reader, spec_dir=tmp_path)
+    assert ("golden.patch" in reader.files) == known
+
+
 def test_a_golden_patch_in_a_file(record: Any, reader: Any, tmp_path: Path) -> None:
     (tmp_path / "fix.patch").write_bytes(b"\xff" + PATCH.encode())
     golden = stimulus(golden_patch={"path": "fix.patch"})
