@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     from vally.model.merging import merge_environments as merge_environments
     from vally.model.metrics import compute_metrics as compute_metrics
     from vally.model.metrics import settle_metrics as settle_metrics
+    from vally.model.patterns import pattern_values as pattern_values
     from vally.model.results import MAIN_VARIANT as MAIN_VARIANT
     from vally.model.results import NO_MODEL as NO_MODEL
     from vally.model.results import ErrorInfo as ErrorInfo
@@ -254,6 +255,8 @@ if TYPE_CHECKING:
     from vally.text.regex import RegexMatch as RegexMatch
     from vally.text.regex import RegexTimeout as RegexTimeout
     from vally.text.regex import compile_regex as compile_regex
+    from vally.text.regex_facts import matches_every_text as matches_every_text
+    from vally.text.regex_facts import matches_no_text as matches_no_text
     from vally.text.suggest import did_you_mean as did_you_mean
     from vally.text.suggest import near_matches as near_matches
 
@@ -281,6 +284,7 @@ _NAMES = {
     "vally.model.jsonio": "canonical_json content_hash parse_timestamp record_line timestamp",
     "vally.model.merging": "merge_environments",
     "vally.model.metrics": "compute_metrics settle_metrics",
+    "vally.model.patterns": "pattern_values",
     "vally.model.results": (
         "MAIN_VARIANT NO_MODEL ErrorInfo EvalSummary GraderResult JudgeUsage Phases RunSummary Totals "
         "TrialResult load_trial_result"
@@ -344,6 +348,7 @@ _NAMES = {
     "vally.text.literal": "contains_literal",
     "vally.text.numbers": "compact_json es_number fixed one_decimal two_decimals",
     "vally.text.regex": "InvalidRegex Regex RegexError RegexMatch RegexTimeout compile_regex",
+    "vally.text.regex_facts": "matches_every_text matches_no_text",
     "vally.text.suggest": "did_you_mean near_matches",
 }
 _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}

@@ -183,8 +183,9 @@ C = TypeVar("C")
 class Grader(Protocol):
     """Scores one trial.
 
-    `grade` may be sync or async. Optional methods: `default_name(config) -> str | None` and
-    `asserts_absence(config) -> bool`, both pure; `compare(input) -> CompareResult` with a comparable record.
+    `grade` may be sync or async. Optional methods: `default_name(config) -> str | None`,
+    `asserts_absence(config) -> bool` and `settled_verdict(config) -> bool | None` (what no run can change: passed or
+    failed; None when it depends on the run), all pure; `compare(input) -> CompareResult` with a comparable record.
     """
 
     def grade(self, input: GraderInput[Any]) -> GraderResult | Awaitable[GraderResult]: ...
@@ -201,7 +202,8 @@ class Executor(Protocol):
 
     Optional methods: `validate_config(config)`, `capabilities_for(config)`, `host_paths(config)`,
     `prepare(stimulus, options)` (after staging, before the baseline), `cleanup(trial_id, preserve_workspace=...)`,
-    `preflight(config)`.
+    `preflight(config)`, `tool_names(config)` (all tools the agent can have beside those of MCP servers; None when not
+    known).
     """
 
     async def execute(self, stimulus: Stimulus, options: ExecutorOptions) -> Trajectory: ...

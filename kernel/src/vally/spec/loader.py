@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vally.errors import PluginError, SpecError
-from vally.model.evalspec import Diagnostic, EvalSpec, Project
+from vally.model.evalspec import Diagnostic, EvalSpec, Position, Project
 from vally.spec.defaults import read_defaults
 from vally.spec.diagnostics import Collector, Place, adjust, raise_errors
 from vally.spec.effective import Effective, check_names_across, make_effective, read_root
@@ -48,6 +48,25 @@ class LoadedSpec:
     diagnostics: tuple[Diagnostic, ...]
     used_params: frozenset[str] = frozenset()
     environment_values: Mapping[str, str]
+    tree: Node | None = field(default=None, repr=False, compare=False)
+
+    def position(self, pointer: str) -> Position | None:
+        """Where the value at a JSON Pointer stands in the file, or the innermost value around it that is there."""
+        node = self.tree
+        for step in pointer.split("/")[1:]:
+            found = None if node is None else _below(node, step.replace("~1", "/").replace("~0", "~"))
+            if found is None:
+                break
+            node = found
+        return None if node is None else Position(file=node.source.display, line=node.line, column=node.column)
+
+
+def _below(node: Node, step: str) -> Node | None:
+    if isinstance(node, MappingNode):
+        return node.get(step)
+    if isinstance(node, SequenceNode) and step.isdigit() and int(step) < len(node.items):
+        return node.items[int(step)]
+    return None
 
 
 def load_eval_spec(
@@ -139,6 +158,7 @@ def _loaded(loading: Loading, node: MappingNode | None, *, strict: bool) -> Load
         diagnostics=diagnostics,
         used_params=frozenset(loading.parameters.mentioned) | environment_params(loading.project),
         environment_values=dict(loading.parameters.from_environment),
+        tree=node,
     )
 
 

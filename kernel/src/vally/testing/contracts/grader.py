@@ -151,7 +151,7 @@ def _pure(subject: _Subject, config: Config, _: Path) -> None:
     parsed = host.parse_config(subject.record, config)
     grader = host.create(subject.record)
     before = copy.deepcopy(parsed)
-    for name, types in (("default_name", str | None), ("asserts_absence", bool)):
+    for name, types in (("default_name", str | None), ("asserts_absence", bool), ("settled_verdict", bool | None)):
         method = getattr(grader, name, None)
         if method is not None:
             first, second = method(parsed), method(parsed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from vally import GraderInput, GraderResult, compile_regex, describe_grader_value
+from vally import GraderInput, GraderResult, compile_regex, describe_grader_value, matches_every_text, matches_no_text
 from vally_grader_output.matches_config import MatchesConfig
 
 
@@ -27,6 +27,11 @@ class OutputMatches:
 
     def asserts_absence(self, config: MatchesConfig) -> bool:
         return config.negate
+
+    def settled_verdict(self, config: MatchesConfig) -> bool | None:
+        if matches_every_text(config.pattern):
+            return not config.negate
+        return config.negate if matches_no_text(config.pattern) else None
 
 
 class OutputNotMatches(OutputMatches):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from vally import GraderInput, GraderResult, compile_regex, describe_grader_value
+from vally import GraderInput, GraderResult, compile_regex, describe_grader_value, matches_every_text, matches_no_text
 from vally_grader_output.matches_config import MatchesConfig
 from vally_grader_output.transcript import grade_messages, messages
 
@@ -30,6 +30,11 @@ class TranscriptMatches:
 
     def asserts_absence(self, config: MatchesConfig) -> bool:
         return config.negate
+
+    def settled_verdict(self, config: MatchesConfig) -> bool | None:
+        """Only a failure is certain, because a run without messages fails in any case."""
+        hopeless = matches_every_text(config.pattern) if config.negate else matches_no_text(config.pattern)
+        return False if hopeless else None
 
 
 class TranscriptNotMatches(TranscriptMatches):
