@@ -1,4 +1,4 @@
-"""Merging environments: what a stimulus adds to its spec, and what only the agent gets to what all see."""
+"""Merging: what a stimulus adds to its spec, what only the agent gets to what all see, what a variant changes."""
 
 from __future__ import annotations
 
@@ -44,6 +44,31 @@ def _united(skills: Iterable[Any]) -> list[Any]:
 
 def _real(skill: Any) -> str:
     return str(os.path.realpath(skill))
+
+
+def merge_variant_override(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Lay what a variant changes over a part of a spec.
+
+    Mappings merge deeply, lists replace (an empty one clears), None deletes the key, other values replace. The result
+    shares no mapping with either argument.
+    """
+    merged = {key: copied(value) for key, value in base.items()}
+    for key, value in over.items():
+        if value is None:
+            merged.pop(key, None)
+        elif isinstance(value, Mapping):
+            below = merged.get(key)
+            merged[key] = merge_variant_override(below if isinstance(below, Mapping) else {}, value)
+        else:
+            merged[key] = copied(value)
+    return merged
+
+
+def copied(value: Any) -> Any:
+    """A JSON-like value that shares no mapping and no list with the original."""
+    if isinstance(value, Mapping):
+        return {key: copied(item) for key, item in value.items()}
+    return [copied(item) for item in value] if isinstance(value, list) else value
 
 
 def merge_environments(base: Environment, over: Environment) -> Environment:

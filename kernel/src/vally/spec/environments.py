@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from vally.model.evalspec import Environment
 from vally.model.merging import environment_of, merge_environment_mappings
-from vally.spec.diagnostics import Collector, Place, related, suggestion
+from vally.spec.diagnostics import Collector, Place, suggestion
 from vally.spec.git_sources import read_git, read_git_shape
 from vally.spec.loading import Loading, shown_path
 from vally.spec.mcp_servers import ENV_NAME, read_servers
 from vally.spec.nodes import MappingNode, Node, ScalarNode
+from vally.spec.paths import absolute
 from vally.spec.placeholders import ENVIRONMENT_RULE
 from vally.spec.scalars import scalar_value, shown
 from vally.spec.sections import Key, Section, Table, read_section, wrong_type
 from vally.spec.shapes import DurationShape, ListOf, MapOf, RawShape, Text, TextOfScalar
-from vally.spec.skills import offered_skills, skill_name
+from vally.spec.skills import offered_skills
 from vally.spec.staged_files import read_files
 
 if TYPE_CHECKING:
@@ -93,6 +94,16 @@ class Layer:
 
 
 NO_LAYER = Layer()
+ENVIRONMENT_KEYS = ("environment", "agent_environment", "grading_environment")
+
+
+def read_layers(loading: Loading, section: Section) -> dict[str, Layer]:
+    """The three environment keys of a root or a stimulus."""
+    layers = {}
+    for key in ENVIRONMENT_KEYS:
+        table = GRADING_ENVIRONMENT if key == "grading_environment" else ENVIRONMENT
+        layers[key] = read_layer(loading, section.get(key), section.place.key(key).named(key), table=table)
+    return layers
 
 
 def read_layer(loading: Loading, node: Node | None, place: Place, *, table: Table = ENVIRONMENT) -> Layer:
@@ -107,30 +118,42 @@ def read_layer(loading: Loading, node: Node | None, place: Place, *, table: Tabl
 
 
 def _named(loading: Loading, node: ScalarNode, place: Place) -> Layer:
-    if node.unresolved:
+    named = named_environment(loading, node, place)
+    if named is None:
         return NO_LAYER
+    if ("environment", named.name) not in loading.memo:
+        loading.memo["environment", named.name] = _project_layer(loading, named)
+    layer: Layer = loading.memo["environment", named.name]
+    return layer
+
+
+def named_environment(loading: Loading, node: ScalarNode, place: Place) -> NamedEnvironment | None:
+    """The environment of the project file that a scalar names, or None after a diagnostic."""
+    if node.unresolved:
+        return None
     name = scalar_value(node)
     if not isinstance(name, str) or not name.strip():
         wrong_type(node, place, loading.collector, "a mapping or the name of an environment")
-        return NO_LAYER
+        return None
     named = loading.project.environments.get(name)
-    if not isinstance(named, NamedEnvironment):
-        names = sorted(loading.project.environments)
-        hints = [suggestion(name, names), f"environments: {', '.join(names) or 'none'}"]
-        hint = "; ".join(text for text in hints if text)
-        loading.collector.add("unknown-environment", node, place, hint=hint, name=name)
-        return NO_LAYER
-    if ("environment", name) not in loading.memo:
-        loading.memo["environment", name] = _project_layer(loading, named)
-    layer: Layer = loading.memo["environment", name]
-    return layer
+    if isinstance(named, NamedEnvironment):
+        return named
+    names = sorted(loading.project.environments)
+    hints = [suggestion(name, names), f"environments: {', '.join(names) or 'none'}"]
+    hint = "; ".join(text for text in hints if text)
+    loading.collector.add("unknown-environment", node, place, hint=hint, name=name)
+    return None
+
+
+def filled_environment(loading: Loading, named: NamedEnvironment) -> Node:
+    """The content of a named environment with its placeholders filled."""
+    return loading.filler.fill(named.node, ENVIRONMENT_RULE, environment_place(named.name))
 
 
 def _project_layer(loading: Loading, named: NamedEnvironment) -> Layer:
     """A named environment at its use: its shape was checked with the project file, its placeholders and paths now."""
-    place = environment_place(named.name)
-    filled = loading.filler.fill(named.node, ENVIRONMENT_RULE, place)
-    section = read_section(filled, ENVIRONMENT, place, Collector(muted=True))
+    filled = filled_environment(loading, named)
+    section = read_section(filled, ENVIRONMENT, environment_place(named.name), Collector(muted=True))
     return NO_LAYER if section is None else _layer(loading, section)
 
 
@@ -189,12 +212,12 @@ def _read_skills(loading: Loading, layer: Layer, items: Any, place: Place) -> No
     for index, (_, node) in enumerate(items.pairs()):
         found = offered_skills(loading, node, place.item(index))
         layer.lacks_skills = layer.lacks_skills or not found
-        for path in found:
-            layer.skills.append((path, node))
-            shown_skills.append(shown_path(node, path))
+        layer.skills += [(path, node) for path in found]
+        # A missing one is shown too: hashes must not depend on what is there.
+        shown_skills += [shown_path(node, path) for path in found or [absolute(node.source.base, node.text)]]
+    layer.shown["skills"] = shown_skills
     if layer.skills or not items:
         layer.actual["skills"] = [path for path, _ in layer.skills]
-        layer.shown["skills"] = shown_skills
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,42 +246,6 @@ def merge_layers(*layers: Layer) -> Merged:
         merge_environment_mappings(*(layer.actual for layer in layers)),
         merge_environment_mappings(*(layer.shown for layer in layers)),
     )
-
-
-def check_collisions(loading: Loading, merged: Merged) -> None:
-    """Report two skills of one effective list that would be staged at the same place."""
-    nodes = {path: node for layer in merged.layers for path, node in layer.skills}
-    first: dict[str, Path] = {}
-    for path in merged.actual.get("skills", ()):
-        other = first.setdefault(path.name, path)
-        if other != path:
-            loading.collector.add(
-                "skill-name-collision",
-                nodes[path],
-                merged.place,
-                related=[related(nodes[other], "the other one")],
-                name=path.name,
-                first=loading.display(other),
-                second=loading.display(path),
-            )
-
-
-@dataclass(frozen=True, slots=True)
-class OfferedSkills:
-    """What is known of the skills of a stimulus: `names` is None when no layer declares any, or some are missing."""
-
-    names: tuple[str, ...] | None
-    nothing: bool
-
-
-def known_skills(loading: Loading, merged: Merged) -> OfferedSkills:
-    """The names of the skills that a stimulus declares, and whether none at all is offered to the agent."""
-    if any(layer.lacks_skills for layer in merged.layers):
-        return OfferedSkills(None, nothing=False)
-    if "skills" not in merged.actual:
-        return OfferedSkills(None, nothing=not loading.skill_dirs)
-    names = tuple(skill_name(loading, path) for path in merged.actual["skills"])
-    return OfferedSkills(names, nothing=not names)
 
 
 def check_named(node: Node, name: str, collector: Collector) -> None:

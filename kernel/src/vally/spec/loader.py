@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from vally.errors import PluginError, SpecError
+from vally.errors import SpecError
 from vally.model.evalspec import Diagnostic, EvalSpec, Position, Project
-from vally.spec.defaults import read_defaults
+from vally.spec.building import build_spec
 from vally.spec.diagnostics import Collector, Place, adjust, raise_errors
-from vally.spec.effective import Effective, check_names_across, make_effective, read_root
 from vally.spec.files import SPEC_BYTES, read_file
 from vally.spec.loading import Loading
 from vally.spec.nodes import Entry, MappingNode, Node, ScalarNode, SequenceNode, Source
@@ -22,18 +19,12 @@ from vally.spec.placeholders import SPEC_RULE, Parameters
 from vally.spec.plain_nodes import nodes_of
 from vally.spec.project import environment_params, find_project
 from vally.spec.reader import read_yaml
-from vally.spec.scoring import check_weights, read_scoring, shown_scoring, weight_keys
-from vally.spec.sections import Section, read_section, wrong_type
-from vally.spec.shapes import read_plain
+from vally.spec.sections import wrong_type
 from vally.spec.spec_keys import SPEC
-from vally.spec.stimuli import ReadStimulus, check_names, read_stimuli
-from vally.spec.templates import expand_rows
 
 if TYPE_CHECKING:
     from vally.host import PluginHost
     from vally.records import ForeignSpec
-
-_EVAL_SUFFIX = re.compile(r"(?:^|/)eval$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +98,7 @@ def read_eval_spec(
     """
     loading = _loading(Path(path), None, project, host, lint=lint, skill_dirs=skill_dirs)
     loading.parameters = Parameters(params or {}, environ or {})
-    return _loaded(loading, _parsed(loading), strict=strict)
+    return _loaded(loading, parse_spec(loading), strict=strict)
 
 
 def read_foreign_spec(
@@ -151,7 +142,7 @@ def _loading(
 
 
 def _loaded(loading: Loading, node: MappingNode | None, *, strict: bool) -> LoadedSpec:
-    spec = None if node is None else _build(loading, node)
+    spec = None if node is None else build_spec(loading, node)
     diagnostics = adjust(loading.collector.ordered(), strict=strict)
     return LoadedSpec(
         spec=None if spec is None else replace(spec, diagnostics=diagnostics),
@@ -168,7 +159,7 @@ def _installed_plugins() -> PluginHost:
     return PluginHost()
 
 
-def _parsed(loading: Loading) -> MappingNode | None:
+def parse_spec(loading: Loading) -> MappingNode | None:
     """Steps 1 to 4: the tree with placeholders filled and older spellings rewritten, or None after an error."""
     collector, source = loading.collector, loading.source
     data = read_file(source.path, source, SPEC_BYTES, collector)
@@ -201,97 +192,3 @@ def _rewritten(node: MappingNode, collector: Collector) -> MappingNode:
         renamed = ScalarNode(key.source, key.line, key.column, new, key.style)
         entries = [Entry(renamed if entry.key is key else entry.key, entry.value) for entry in node.entries]
     return MappingNode(node.source, node.line, node.column, entries)
-
-
-def _build(loading: Loading, node: MappingNode) -> EvalSpec | None:
-    """Steps 5 to 10."""
-    section = read_section(node, SPEC, Place(), loading.collector)
-    if section is None:
-        return None
-    defaults = read_defaults(loading, section.get("defaults"))
-    root = read_root(loading, section)
-    stimuli = _stimuli(loading, section)
-    effective = [make_effective(loading, root, stimulus) for stimulus in stimuli]
-    check_names_across(loading.collector, effective)
-    scoring = read_scoring(section.get("scoring"))
-    _check_whole(loading, section, effective, bool(scoring.threshold is not None))
-    return EvalSpec(
-        name=section.get("name") or default_name(loading.source.display),
-        path=loading.source.path,
-        display_path=loading.source.display,
-        description=section.get("description"),
-        version=section.get("version"),
-        type=section.get("type"),
-        defaults=defaults,
-        stimuli=tuple(item.stimulus for item in effective if item.usable),
-        scoring=scoring,
-        tags=section.get("tags", {}),
-        metadata=section.get("metadata", {}),
-        document=_document(section, root.layers, effective),
-    )
-
-
-def _stimuli(loading: Loading, section: Section) -> list[ReadStimulus]:
-    place = Place().key("stimuli")
-    stimuli = read_stimuli(loading, section.get("stimuli"), place)
-    rows = section.get("stimuli_from")
-    if rows is not None:
-        stimuli += expand_rows(loading, rows, Place().key("stimuli_from"))
-    check_names(loading, stimuli)
-    written = section.written.get("stimuli")
-    if rows is None and (written is None or (isinstance(written, SequenceNode) and not written.items)):
-        loading.collector.add("no-stimuli", written or section.node, place)
-    return stimuli
-
-
-def _check_whole(loading: Loading, section: Section, effective: list[Effective], threshold: bool) -> None:
-    collector = loading.collector
-    nested = section.get("scoring")
-    try:
-        types = loading.host.records("grader")
-    except PluginError:
-        types = {}
-    check_weights(weight_keys(nested), types, [item.entries for item in effective], collector)
-    golden = any(
-        item.stimulus.golden_patch or item.stimulus.golden_command or item.stimulus.golden_trajectory
-        for item in effective
-    )
-    if section.get("type") == "regression" and not threshold and not golden:
-        collector.add("regression-without-baseline", section.at("type"), Place().key("type"))
-
-
-def default_name(display: str) -> str:
-    """The label of a spec without `name`: its path without extension and without a final `/eval`."""
-    stem = re.sub(r"\.[^./]+$", "", display)
-    return _EVAL_SUFFIX.sub("", stem) or stem
-
-
-def _document(section: Section, layers: Mapping[str, Any], effective: list[Effective]) -> dict[str, Any]:
-    """The effective spec with spec keys."""
-    document: dict[str, Any] = {
-        key: section.get(key) for key in ("name", "description", "version", "type") if key in section.values
-    }
-    defaults = section.get("defaults")
-    if defaults is not None:
-        document["defaults"] = _plain_defaults(defaults)
-    document.update({key: deepcopy(layer.shown) for key, layer in layers.items() if layer.shown})
-    document["stimuli"] = [deepcopy(item.stimulus.document) for item in effective if item.usable]
-    if section.get("scoring") is not None:
-        document["scoring"] = shown_scoring(section.get("scoring"))
-    if section.get("tags"):
-        document["tags"] = {
-            key: value if isinstance(value, str) else list(value) for key, value in section.get("tags").items()
-        }
-    if section.get("metadata"):
-        document["metadata"] = section.get("metadata")
-    return document
-
-
-def _plain_defaults(section: Section) -> dict[str, Any]:
-    plain = {}
-    for key, value in section.values.items():
-        if isinstance(value, Node):
-            plain[key] = read_plain(value, Place(), Collector(muted=True), written=True)
-        else:
-            plain[key] = getattr(value, "text", value)
-    return {key: value for key, value in plain.items() if isinstance(value, str | int | float | dict | list)}
