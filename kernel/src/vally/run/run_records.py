@@ -6,7 +6,7 @@ import io
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from vally.model.jsonio import parse_json
+from vally.model.jsonio import parse_json, without_surrogates
 from vally.model.results import load_trial_result
 from vally.run.results_file import index_results
 
@@ -33,7 +33,8 @@ class RunRecords:
             for part in planned.stimuli:
                 if stimulus is None or part.name == stimulus:
                     for index in range(part.trials):
-                        place = self._places.get(planned.item_id(part.name, index))
+                        # Names of files may hold bytes that no record can.
+                        place = self._places.get(without_surrogates(planned.item_id(part.name, index)))
                         if place is not None:
                             yield _record(file, *place)
 

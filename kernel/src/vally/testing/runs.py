@@ -296,5 +296,5 @@ def _text(stream: Any) -> str:
     stream.flush()
     buffer = getattr(stream, "buffer", None)
     if isinstance(buffer, io.BytesIO):
-        return buffer.getvalue().decode(stream.encoding)
+        return buffer.getvalue().decode(stream.encoding, "backslashreplace")
     return str(stream.getvalue()) if hasattr(stream, "getvalue") else ""

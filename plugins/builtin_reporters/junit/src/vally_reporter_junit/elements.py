@@ -1,20 +1,24 @@
-"""The elements of a JUnit file, with the attributes that vally adds and numbers in its own form."""
+"""The elements of a JUnit file, with the attributes that vally adds, and their text."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from junitparser import Attr, IntAttr, JUnitXml, Properties, Property, TestCase, TestSuite
-from junitparser.junitparser import Element
 
-from vally import es_number
+# The library builds its elements with lxml where that is installed, so they are written with the same.
+from junitparser.junitparser import Element, etree  # type: ignore[attr-defined]  # not in its list of names
 
+from vally import fixed
+
+INDENT = "  "
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def xml_text(text: str) -> str:
     """The text with U+FFFD for every character that XML 1.0 forbids."""
-    return _FORBIDDEN.sub("�", text)
+    return _FORBIDDEN.sub("\ufffd", text)
 
 
 def seconds(milliseconds: int) -> str:
@@ -24,7 +28,8 @@ def seconds(milliseconds: int) -> str:
 
 def number(value: float) -> str:
     """A number with at most four decimals."""
-    return es_number(round(value, 4))
+    whole, point, decimals = fixed(value, 4).partition(".")
+    return f"{whole}{point}{decimals.rstrip('0')}".removesuffix(".")
 
 
 class Case(TestCase):
@@ -56,7 +61,7 @@ class Outcome(Element):
             self._elem.set("type", xml_text(type_))
         self._elem.set("message", xml_text(message))
         if text:
-            self._elem.text = xml_text(text)
+            self._elem.text = text
 
 
 def add(parent: Element, child: Element) -> None:
@@ -64,15 +69,27 @@ def add(parent: Element, child: Element) -> None:
     parent.append(child)  # type: ignore[no-untyped-call]  # the library is typed in part
 
 
-def document(report: Report) -> bytes:
-    """The whole file."""
-    text: bytes = report.tostring()  # type: ignore[no-untyped-call]  # the library is typed in part
-    return text
-
-
-def properties(values: dict[str, str]) -> Properties:
+def properties(values: Mapping[str, str]) -> Properties:
     """A `properties` element."""
     element = Properties()  # type: ignore[no-untyped-call]  # the library is typed in part
     for name, value in values.items():
         element.add_property(Property(xml_text(name), xml_text(value)))
     return element
+
+
+def written(element: Element, level: int) -> str:
+    """An element with its children, indented, on lines of its own."""
+    etree.indent(element._elem, INDENT, level)
+    text: str = etree.tostring(element._elem, encoding="unicode")
+    # Texts and attributes hold no raw `>`, so this is the end of an empty element.
+    return f"{INDENT * level}{text.rstrip()}\n".replace(" />", "/>")
+
+
+def opened(element: Element, level: int) -> str:
+    """The start tag of an element that has no children yet."""
+    return written(element, level).replace("/>", ">")
+
+
+def closed(element: Element, level: int) -> str:
+    """Its end tag."""
+    return f"{INDENT * level}</{element._elem.tag}>\n"
