@@ -229,6 +229,7 @@ if TYPE_CHECKING:
     from vally.spec import suite_files as suite_files
     from vally.spec import validate_eval_spec as validate_eval_spec
     from vally.spec.codes import DIAGNOSTIC_CODES as DIAGNOSTIC_CODES
+    from vally.spec.schema import json_schema as json_schema
     from vally.text.display import clip_middle as clip_middle
     from vally.text.display import cut_evidence as cut_evidence
     from vally.text.display import describe_grader_value as describe_grader_value
@@ -339,6 +340,7 @@ _NAMES = {
         "resolve_stimulus stimulus_prompts suite_files validate_eval_spec"
     ),
     "vally.spec.codes": "DIAGNOSTIC_CODES",
+    "vally.spec.schema": "json_schema",
     "vally.run.verdicts": "EvalRules StimulusTally TrialFacts",
     "vally.text.display": (
         "clip_middle cut_evidence describe_grader_value join_capped one_line_evidence sanitise strip_controls"

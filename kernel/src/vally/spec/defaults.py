@@ -57,7 +57,7 @@ EXECUTOR = Table(
         "config": Key(RawShape("mapping"), "its config"),
     },
 )
-_PROVIDER_KEYS = {
+PROVIDER_KEYS = {
     "type": Key(Text(), "wire family", required=True),
     "baseUrl": Key(Text(), "http or https URL without credentials"),
     "apiKeyEnv": Key(_VARIABLE, "variable that holds the key"),
@@ -197,7 +197,7 @@ def read_provider(loading: Loading, node: Node, place: Place) -> ProviderConfig 
         extra[entry.key.text] = entry
 
     secret = has_secrets(node, place, collector)
-    section = read_section(node, Table("judge_provider", _PROVIDER_KEYS, keep), place, collector)
+    section = read_section(node, Table("judge_provider", PROVIDER_KEYS, keep), place, collector)
     if section is None or "type" not in section.values:
         return None
     served = _judge(loading, section.get("type"))
@@ -259,7 +259,7 @@ def _options(loading: Loading, section: Section, extra: dict[str, Entry], record
             if not _is_literal(value):
                 collector.add("unknown-key", key, place.key(name), hint=_SECRET_HINT, key=name, where=place.label)
         elif record is None or record.config is None:
-            hint = suggestion(name, _PROVIDER_KEYS)
+            hint = suggestion(name, PROVIDER_KEYS)
             collector.add("unknown-key", key, place.key(name), hint=hint, key=name, where=place.label)
         else:
             options[name] = read_plain(value, place.key(name), collector)

@@ -31,7 +31,7 @@ CLONE = Table(
     },
 )
 # Used only while the type is unknown, so that its absence is the one thing reported.
-_EITHER = Table(
+EITHER = Table(
     "git", {**WORKTREE.keys, "url": Key(Text()), "shallow": CLONE.keys["shallow"], "sparse": CLONE.keys["sparse"]}
 )
 
@@ -53,7 +53,7 @@ def read_git_shape(node: Node, place: Place, collector: Collector) -> Section | 
 def _table(node: Node) -> Table:
     kind = node.get("type") if isinstance(node, MappingNode) else None
     text = kind.text if isinstance(kind, ScalarNode) else ""
-    return WORKTREE if text == "worktree" else CLONE if text == "clone" else _EITHER
+    return WORKTREE if text == "worktree" else CLONE if text == "clone" else EITHER
 
 
 def _lacks_url(section: Section) -> bool:

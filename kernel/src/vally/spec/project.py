@@ -35,7 +35,7 @@ PLUGIN_KINDS: Mapping[str, str] = {
 _WORDS = ListOf(Text(), single="list")
 
 
-class _GlobsShape:
+class GlobsShape:
     """A path or glob, or a list of them."""
 
     def read(self, node: Node, place: Place, collector: Collector) -> Any:
@@ -54,10 +54,10 @@ class _GlobsShape:
 PATHS = Table(
     "paths",
     {
-        "skills": Key(_GlobsShape(), "where to look for skills", default=["skills/"]),
-        "evals": Key(_GlobsShape(), "where to look for evals", default=["evals/"]),
+        "skills": Key(GlobsShape(), "where to look for skills", default=["skills/"]),
+        "evals": Key(GlobsShape(), "where to look for evals", default=["evals/"]),
         "results": Key(Text(), "parent of run directories"),
-        "evalFilenames": Key(_GlobsShape(), "base-name patterns", default=["eval.yaml", "eval.yml"]),
+        "evalFilenames": Key(GlobsShape(), "base-name patterns", default=["eval.yaml", "eval.yml"]),
     },
 )
 SUITE = Table(
@@ -65,7 +65,7 @@ SUITE = Table(
     {
         "description": Key(Text(blank=True), "free text"),
         "filter": Key(FilterShape(), "stimuli to keep, by tags"),
-        "evals": Key(_GlobsShape(), "files, directories and globs"),
+        "evals": Key(GlobsShape(), "files, directories and globs"),
         "metadata": Key(OpaqueMapping(), "handed to reporters"),
     },
 )
