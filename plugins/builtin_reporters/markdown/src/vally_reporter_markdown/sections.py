@@ -1,0 +1,100 @@
+"""The parts of the report: its head, an eval, and a trial that is worth showing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from vally import resolve_grade_pass, two_decimals
+from vally_reporter_markdown.tables import eval_table, grader_table
+from vally_reporter_markdown.text import NO_VALUE, cell, duration, fenced, first_cell, plural
+
+if TYPE_CHECKING:
+    from vally import EvalSummary, RunStart, RunSummary, TrialResult
+
+
+def head(start: RunStart, summary: RunSummary) -> Iterator[str]:
+    """Title, verdict, facts and the table of evals."""
+    judges = _joined(item.judge_model for item in start.evals)
+    yield "# Vally eval results"
+    yield ""
+    yield _verdict(summary)
+    yield ""
+    times = f"Started: {summary.started_at} · Duration: {duration(summary.duration_ms)}"
+    yield f"- Run: {cell(summary.run_id)} · {times}"
+    yield f"- Executor: {_joined(item.executor for item in start.evals)}"
+    yield f"- Model: {_joined(item.model for item in start.evals)} · Judge model: {judges}"
+    yield f"- Vally: {cell(start.version)}"
+    yield ""
+    yield from eval_table(summary.evals, skip_grade=start.options.skip_grade)
+
+
+def _verdict(summary: RunSummary) -> str:
+    totals = summary.totals
+    word = "**✅ PASSED**" if summary.passed else "**❌ FAILED**"
+    if summary.partial:
+        word = f"**⚠️ PARTIAL ({summary.stop_reason or 'incomplete'})** {word}"
+    return (
+        f"{word}: {sum(item.passed for item in summary.evals)} of {len(summary.evals)} evals passed, "
+        f"{plural(totals.trials, 'trial')} ({totals.passed} pass, {totals.failed} fail, {totals.errors} errors, "
+        f"{totals.skipped} skipped), {totals.flaky_stimuli} flaky"
+    )
+
+
+def eval_head(item: EvalSummary) -> Iterator[str]:
+    """Heading of an eval and why it passed or not."""
+    yield ""
+    yield f"## {first_cell(item.name)} ({cell(item.model)})"
+    yield ""
+    if item.reason:
+        yield cell(item.reason)
+        yield ""
+
+
+def trial_section(result: TrialResult, threshold: float | None) -> Iterator[str]:
+    """Figures, graders and output of one trial."""
+    number = f": trial {result.trial_index + 1}/{result.total_trials}" if result.total_trials > 1 else ""
+    yield ""
+    yield f"### {first_cell(result.stimulus)}{number}"
+    yield ""
+    yield _trial_line(result, threshold)
+    if result.grade_result is not None and result.grade_result.details:
+        yield ""
+        yield from grader_table(result.grade_result.details)
+    output = result.trajectory.output if result.trajectory else ""
+    if output.strip():
+        # Without the blank lines the fence would be read as HTML.
+        yield from ("", "<details><summary>Agent output</summary>", "", fenced(output), "", "</details>")
+
+
+def _trial_line(result: TrialResult, threshold: float | None) -> str:
+    if result.status == "error":
+        return f"❌ ERROR: {cell(result.error or 'unknown error')}"
+    if result.status == "skipped":
+        return f"⏭️ SKIPPED: {cell(result.skip_reason or 'no reason given')}"
+    return " · ".join([*_grade_facts(result, threshold), *_metric_facts(result), *_end_facts(result)])
+
+
+def _grade_facts(result: TrialResult, threshold: float | None) -> Iterator[str]:
+    if result.grade_result is not None:
+        if resolve_grade_pass(result.grade_result, threshold) is None:
+            yield "❌ ERROR: a grader reached no verdict"
+        yield f"Score {two_decimals(result.grade_result.score)}"
+
+
+def _metric_facts(result: TrialResult) -> Iterator[str]:
+    metrics = result.trajectory.metrics if result.trajectory else None
+    if metrics is not None:
+        yield plural(metrics.turn_count or 0, "turn")
+        yield plural(metrics.tool_call_count or 0, "tool call")
+        yield plural(metrics.token_usage.total_tokens if metrics.token_usage else 0, "token")
+
+
+def _end_facts(result: TrialResult) -> Iterator[str]:
+    yield duration(result.duration_ms)
+    if result.trajectory is not None and result.trajectory.end_reason:
+        yield f"end reason: {cell(result.trajectory.end_reason)}"
+
+
+def _joined(values: Iterator[str]) -> str:
+    return ", ".join(cell(value) for value in dict.fromkeys(values)) or NO_VALUE
