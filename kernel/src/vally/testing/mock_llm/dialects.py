@@ -72,7 +72,7 @@ def models_body(path: str) -> dict[str, Any]:
             "supportedGenerationMethods": ["generateContent", "countTokens"],
         }
         return {"models": [model]}
-    model = {
+    listed = {
         "id": "mock-model",
         "object": "model",
         "type": "model",
@@ -81,4 +81,4 @@ def models_body(path: str) -> dict[str, Any]:
         "created_at": "1970-01-01T00:00:00Z",
         "owned_by": "mock",
     }
-    return {"object": "list", "data": [model], "has_more": False, "first_id": "mock-model", "last_id": "mock-model"}
+    return {"object": "list", "data": [listed], "has_more": False, "first_id": "mock-model", "last_id": "mock-model"}

@@ -25,7 +25,7 @@ def read(body: Mapping[str, Any], *, model: str, stream: bool) -> ModelRequest:
     return ModelRequest(
         model=model,
         turns=(*([Turn("system", text)] if text else []), *_turns(body)),
-        tools={name: "function" for name in _tools(body)},
+        tools=dict.fromkeys(_tools(body), "function"),
         wants_json=_wants_json(body.get("generationConfig") or body.get("generation_config")),
         stream=stream,
     )
@@ -57,7 +57,7 @@ def _turns(body: Mapping[str, Any]) -> Iterator[Turn]:
             yield Turn("user", text_of(parts))
 
 
-def render(answer: Answer, request: ModelRequest) -> Rendering:
+def render(answer: Answer, _: ModelRequest) -> Rendering:
     """An answer as a response, and as the responses of a stream."""
     texts = [{"text": piece} for piece in pieces(answer.text or "")]
     thoughts = [{"text": piece, "thought": True} for piece in pieces(answer.reasoning or "")]

@@ -211,7 +211,7 @@ class MockHandler(BaseHTTPRequestHandler):
             super().finish()
 
 
-def _plain_error(status: int, message: str) -> dict[str, Any]:
+def _plain_error(_: int, message: str) -> dict[str, Any]:
     return {"error": {"message": message}}
 
 

@@ -54,7 +54,7 @@ def _turns(body: Mapping[str, Any]) -> Iterator[Turn]:
             yield Turn("system" if message.get("role") == "system" else "user", text_of(rest))
 
 
-def render(answer: Answer, request: ModelRequest) -> Rendering:
+def render(answer: Answer, _: ModelRequest) -> Rendering:
     """An answer as a message and as its events."""
     blocks = list(_blocks(answer))
     body = {
@@ -107,8 +107,9 @@ def _event(name: str, **data: Any) -> Event:
 
 
 def _empty(block: Mapping[str, Any]) -> dict[str, Any]:
-    blanks = {"thinking": {"thinking": "", "signature": ""}, "text": {"text": ""}, "tool_use": {"input": {}}}
-    return {**block, **blanks[block["type"]]}
+    """A block as it is announced, before its content comes."""
+    content = {"thinking": "", "signature": "", "text": "", "input": {}}
+    return {key: content.get(key, value) for key, value in block.items()}
 
 
 def _deltas(block: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

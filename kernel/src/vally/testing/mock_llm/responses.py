@@ -80,11 +80,11 @@ def _other(item: Mapping[str, Any]) -> Turn:
     return Turn("system" if item.get("role") in ("system", "developer") else "user", text)
 
 
-def render(answer: Answer, request: ModelRequest) -> Rendering:
+def render(answer: Answer, _: ModelRequest) -> Rendering:
     """An answer as a response and as its events."""
     output = list(_output(answer))
     body = {**_base(answer), "status": "completed", "output": output, "usage": _usage(answer)}
-    return Rendering(body=body, events=tuple(_numbered(_events(answer, body, output))))
+    return Rendering(body=body, events=tuple(_numbered(_events(body, output))))
 
 
 def _base(answer: Answer) -> dict[str, Any]:
@@ -147,9 +147,7 @@ def _numbered(events: Iterator[tuple[str, Mapping[str, Any]]]) -> Iterator[Event
         yield name, {"type": name, "sequence_number": number, **data}
 
 
-def _events(
-    answer: Answer, body: Mapping[str, Any], output: list[dict[str, Any]]
-) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _events(body: Mapping[str, Any], output: list[dict[str, Any]]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     started = {**body, "status": "in_progress", "output": [], "usage": None}
     yield "response.created", {"response": started}
     yield "response.in_progress", {"response": started}

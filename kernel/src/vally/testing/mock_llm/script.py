@@ -12,7 +12,8 @@ NO_SCRIPT = "I have no script."
 DEFAULT_TEXT = "done"
 
 _LINE = re.compile(
-    r"^[ \t]*!(tool|also|say|reason|usage|grade|sleep|chunk-delay|fail|malformed|truncate|reset)(?:[ \t]+(.*?))?[ \t\r]*$",
+    r"^[ \t]*!(tool|also|say|reason|usage|grade|sleep|chunk-delay|fail|malformed|truncate|reset)"
+    r"(?:[ \t]+(.*?))?[ \t\r]*$",
     re.MULTILINE,
 )
 _NAME = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_.-]*)\}")
