@@ -30,7 +30,8 @@ def write_spec(
     defaults = {"executor": executor, "timeout": "60s", **keys.pop("defaults", {})}
     path = root / name
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"name": path.stem, "defaults": defaults, "stimuli": made, **keys}))
+    document = {"name": path.stem, "defaults": defaults, "stimuli": made, **keys}
+    path.write_text(json.dumps(document, ensure_ascii=False), encoding="utf-8")
 
 
 def evaluate(root: Path, *words: str, plugins: Sequence[object] = (), **options: Any) -> CliResult:

@@ -38,7 +38,9 @@ def progress_style(options: DisplayOptions, environ: Mapping[str, str], stderr: 
     if options.quiet:
         return "none"
     in_ci = environ.get("CI", "").lower() not in ("", "0", "false")
-    if _is_terminal(stderr) and environ.get("TERM") != "dumb" and not in_ci and not options.verbose:
+    # A display that is redrawn needs escape sequences, and NO_COLOR asks for none of them.
+    plain = in_ci or options.verbose or environ.get("NO_COLOR") or environ.get("TERM") == "dumb"
+    if _is_terminal(stderr) and not plain:
         return "live"
     return "plain"
 

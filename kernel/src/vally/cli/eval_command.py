@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from vally.cli.context import CliContext
+from vally.cli.judge_options import JUDGE_OPTIONS
 from vally.cli.options import DURATION, KEY_VALUE, MODELS, TAG, display_options, plugin_options
 from vally.records import ReporterSpec
 
@@ -46,8 +47,7 @@ EXECUTION = [
 ]
 GRADING = [
     click.option("--threshold", type=click.FloatRange(0, 1), help="Scoring threshold of every eval."),
-    click.option("--judge-model", metavar="MODEL", help="Judge of graders without a model of their own."),
-    click.option("--judge-reasoning-effort", metavar="LEVEL", help="Reasoning effort of judges."),
+    *JUDGE_OPTIONS,
     click.option("--skip-grade", is_flag=True, help="Run the agent only."),
     click.option("--skip-validate", is_flag=True, help="Print semantic diagnostics as warnings instead of stopping."),
 ]

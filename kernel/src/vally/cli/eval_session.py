@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from vally.cli.messages import print_diagnostics, print_hints, print_warning, say
+from vally.cli.messages import print_diagnostics, print_error, print_hints, print_warning, say, tell
 from vally.errors import BackendError, ConfigInvalid, UsageError, VallyError
 from vally.run.report_stream import reporting
 from vally.run.trial_record import described
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from vally.model.evalspec import Diagnostic, Project
     from vally.records import BackendSpec
     from vally.run.engine import Engine, RunOutcome, RunSettings
+    from vally.run.judge_cache import JudgeCache
     from vally.run.plan import Plan
     from vally.run.preparation import Preparation
     from vally.run.redaction import Redactor
@@ -59,7 +60,8 @@ class EvalSession:
 
     def prepare(self) -> bool:
         """Make executors and backend ready and check every need; prints what is wrong and returns whether to go on."""
-        from vally.run.judges import JudgePool, missing_judges
+        from vally.run.judge_checks import judge_problems
+        from vally.run.judges import JudgePool
         from vally.run.preparation import prepare
 
         self._backend_record = self._backend()
@@ -71,11 +73,11 @@ class EvalSession:
             skip_grade=self._options["skip_grade"],
         )
         print_diagnostics(self._ready.diagnostics)
-        self._judges = JudgePool(self._host)
-        problems = [] if self._options["skip_grade"] else missing_judges(self._plan, self._host, self._judges)
+        self._judges = JudgePool(self._host, environ=self._context.environ, cache=self._judge_cache())
+        problems = [] if self._options["skip_grade"] else judge_problems(self._plan, self._host, self._judges)
         for problem in problems:
-            say(f"error: {problem} [unknown-judge]")
-            print_hints(["install a judge plugin, remove the grader, or run with --skip-grade"])
+            say(f"error: {problem.message} [{problem.code}]")
+            print_hints(problem.hints)
         return not problems and not any(item.level == "error" for item in self._ready.diagnostics)
 
     def _backend(self) -> BackendSpec:
@@ -222,6 +224,7 @@ class EvalSession:
             diagnostics=self._diagnostics,
             notice=say,
             warn=print_warning,
+            fail=print_error,
         )
 
     def _write_manifest(self, output: RunOutput) -> None:
@@ -248,12 +251,19 @@ class EvalSession:
         )
 
     def _redactor(self) -> Redactor:
+        from vally.run.providers import credential_variables
         from vally.run.redaction import Redactor
 
-        redactor = Redactor(self._context.environ, parameters=self._secrets())
+        variables = credential_variables(self._plan)
+        redactor = Redactor(self._context.environ, variables=variables, parameters=self._secrets())
         for name, value in self._environment_values.items():
             redactor.add(name, value)
         return redactor
+
+    def _judge_cache(self) -> JudgeCache | None:
+        from vally.cli.judge_options import judge_cache
+
+        return judge_cache(self._context, self._options, self._output_dir(), self._redactor())
 
     def _secrets(self) -> dict[str, str]:
         return {**dict(self._options["params"]), **dict(self._options["backend_args"])}
@@ -281,7 +291,10 @@ class EvalSession:
             return
         lines = [] if self._context.display.quiet else self._artifact_lines(outcome)
         lines.append(f"Output directory: {self._output.display}")
-        click.echo("\n".join(lines), err=self._options["output"] != "text")
+        if self._options["output"] == "text":
+            click.echo("\n".join(lines))
+        else:
+            tell(lines)
         if self._options["output"] == "json":
             from vally.cli.eval_json import run_object
 

@@ -13,7 +13,7 @@ import click
 
 from vally._version import __version__
 from vally.cli.context import CliContext
-from vally.cli.process import interrupted_code, leave, prepare_process
+from vally.cli.process import discard, interrupted_code, leave, prepare_process
 
 KERNEL_COMMANDS: Mapping[str, tuple[str, str]] = {
     "eval": ("vally.cli.eval_command:command", "run stimuli against an agent and grade what it did"),
@@ -200,7 +200,8 @@ def _guarded(argv: list[str], context: CliContext) -> int:
     except (click.Abort, KeyboardInterrupt) as error:
         return interrupted_code(error)
     except (StdoutClosed, BrokenPipeError):
-        return _closed_stdout()
+        discard(sys.stdout)
+        return STDOUT_CLOSED
     except SystemExit as exit_:
         return _failure(RuntimeError(f"a plugin called sys.exit({exit_.code!r})"), context)
     except Exception as error:
@@ -227,17 +228,10 @@ def _usage_error(error: click.ClickException) -> int:
     return error.exit_code
 
 
-def _closed_stdout() -> int:
-    # Whatever is still buffered would raise again when the interpreter closes the stream.
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return STDOUT_CLOSED
-
-
 def _failure(error: Exception, context: CliContext) -> int:
     while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
-    from vally.cli.messages import print_diagnostics, print_error, say
+    from vally.cli.messages import error_line, print_diagnostics, print_error, say
     from vally.errors import SpecError, UsageError, VallyError
 
     if isinstance(error, SpecError) and error.diagnostics:
@@ -246,6 +240,10 @@ def _failure(error: Exception, context: CliContext) -> int:
     if isinstance(error, VallyError):
         print_error(error)
         return 2 if isinstance(error, UsageError) else 1
+    if isinstance(error, OSError) and error.strerror:
+        # No bug: a disk that is full, a file that may not be read.
+        say(error_line(error.strerror, where=str(error.filename) if error.filename else None))
+        return 1
     if context.display.log_level == "debug":
         import traceback
 

@@ -16,12 +16,14 @@ if TYPE_CHECKING:
 
 
 def say(line: str) -> None:
-    """Print one line on stderr; text that others wrote loses its control characters.
+    """Print one line on stderr; text that others wrote loses its control characters."""
+    tell([strip_controls(line)])
 
-    Nobody may read stderr any more; that ends nothing.
-    """
+
+def tell(lines: Iterable[str]) -> None:
+    """Print lines on stderr in one go; when nobody reads stderr any more, that ends nothing."""
     with contextlib.suppress(OSError, ValueError):
-        click.echo(strip_controls(line), err=True)
+        click.echo("\n".join(lines), err=True)
 
 
 def error_line(what: str, *, where: str | None = None, code: str | None = None, level: str = "error") -> str:

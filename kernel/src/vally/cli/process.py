@@ -61,11 +61,21 @@ def _open_missing_streams() -> None:
 def leave(code: int) -> NoReturn:
     """End the process, at once when threads of plugins hang, which the interpreter would wait for."""
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError, ValueError):
+        try:
             stream.flush()
+        except (OSError, ValueError):
+            discard(stream)
     if _threads_hang():
         os._exit(code)
     sys.exit(code)
+
+
+def discard(stream: Any) -> None:
+    """Let what a stream still holds go nowhere: it would raise again when the interpreter closes the stream."""
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
 
 
 def _threads_hang() -> bool:

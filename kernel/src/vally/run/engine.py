@@ -33,6 +33,7 @@ from vally.run.trial_record import described, skipped_result
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from vally.errors import VallyError
     from vally.host import PluginHost
     from vally.model.evalspec import Diagnostic
     from vally.model.results import RunSummary
@@ -47,7 +48,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSettings:
-    """How a run proceeds. `environ` is the process environment; `notice` prints one line for people at once."""
+    """How a run proceeds. `environ` is the process environment; `notice` prints one line for people at once, `warn` a
+    warning, `fail` an error with its hints.
+    """
 
     workers: int = 5
     max_retries: int = 0
@@ -65,6 +68,7 @@ class RunSettings:
     diagnostics: tuple[Diagnostic, ...] = ()
     notice: Callable[[str], None] = print
     warn: Callable[[str], None] = print
+    fail: Callable[[VallyError], None] = print
     handle_signals: bool = True
 
 
@@ -263,6 +267,6 @@ class Engine:
         self._lines.append(line)
         self._settings.warn(line)
 
-    def _write_failed(self, message: str) -> None:
-        self._lines.append(message)
-        self._settings.warn(message)
+    def _write_failed(self, error: VallyError) -> None:
+        self._lines.append(error.message)
+        self._settings.fail(error)

@@ -66,7 +66,7 @@ async def grade_entries(request: GradingRequest) -> GraderResult | None:
     `scoring.timeout` covers all of them: what is unfinished when it ends becomes an error result. Never raises for
     what a grader does.
     """
-    entries = prepare_entries(request.host, request.stimulus.graders, request.on_warning)
+    entries = prepare_entries(request.host, request.stimulus.graders, request.spec_dir, request.on_warning)
     if not entries:
         return None
     if request.trajectory is not None:

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import anyio.to_thread
 
 from vally.errors import JudgeError, PluginError
 from vally.model.evalspec import DEFAULT_JUDGE
 from vally.model.results import JudgeUsage
-from vally.records import GraderSpec, JudgeSpec
+from vally.records import JudgeSpec
 from vally.run.calling import invoke
 from vally.run.judging import JudgeReply
+from vally.run.providers import resolve_provider, same_provider_key
 
 if TYPE_CHECKING:
     from vally.host import PluginHost
     from vally.model.evalspec import ProviderConfig
     from vally.model.trajectory import Cost
+    from vally.run.judge_cache import JudgeCache
     from vally.run.judging import JudgeRequest
-    from vally.run.plan import Plan
     from vally.run.trial import JudgeSettings
 
 MAX_CALLS = 8
@@ -30,12 +33,19 @@ GRACE_S = 5.0
 
 
 class JudgePool:
-    """Makes judges at first use and shuts them down together."""
+    """Makes judges at first use and shuts them down together.
 
-    def __init__(self, host: PluginHost) -> None:
+    `environ` holds the variables that providers name for their credentials. With `cache` valid answers are kept.
+    """
+
+    def __init__(
+        self, host: PluginHost, *, environ: Mapping[str, str] | None = None, cache: JudgeCache | None = None
+    ) -> None:
+        self.cache = cache
         self._host = host
-        self._judges: dict[str, tuple[JudgeSpec, Any]] = {}
-        self._limits: dict[tuple[str, str], anyio.CapacityLimiter] = {}
+        self._environ = environ or {}
+        self._judges: dict[object, tuple[JudgeSpec, Any]] = {}
+        self._limits: dict[tuple[object, str], anyio.CapacityLimiter] = {}
         self._making = anyio.Lock()
 
     def client(self, settings: JudgeSettings) -> ItemJudge:
@@ -58,15 +68,19 @@ class JudgePool:
             hints=[f"types: {', '.join(known)}"] if known else ["no judge plugin is installed"],
         )
 
+    def resolved(self, provider: ProviderConfig | None) -> ProviderConfig | None:
+        """The provider with its credentials; raises `VallyError` that names a variable which is not set."""
+        return None if provider is None else resolve_provider(provider, self._environ)
+
     async def judge(self, provider: ProviderConfig | None) -> tuple[JudgeSpec, Any]:
         """The record and the configured judge object of a provider; raises `JudgeError` of kind `unavailable`."""
-        key = repr(provider)
+        key = same_provider_key(provider)
         async with self._making:
             if key not in self._judges:
                 try:
                     record = self.record(provider)
                     judge = self._host.create(record)
-                    await invoke(judge.configure, provider, blocking=record.blocking)
+                    await invoke(judge.configure, self.resolved(provider), blocking=record.blocking)
                 except Exception as error:
                     raise JudgeError(str(error) or type(error).__name__, kind="unavailable") from error
                 self._judges[key] = (record, judge)
@@ -74,7 +88,7 @@ class JudgePool:
 
     def limiter(self, provider: ProviderConfig | None, model: str) -> anyio.CapacityLimiter:
         """The limit on concurrent calls of one provider and model."""
-        return self._limits.setdefault((repr(provider), model), anyio.CapacityLimiter(MAX_CALLS))
+        return self._limits.setdefault((same_provider_key(provider), model), anyio.CapacityLimiter(MAX_CALLS))
 
     async def shutdown(self) -> list[str]:
         """Shut all judges down; what fails is returned as warnings."""
@@ -122,12 +136,32 @@ class ItemJudge:
 
     async def judge(self, request: JudgeRequest) -> JudgeReply:
         """Ask the judge; tokens of failed calls count too. Raises `JudgeError`, also for what else goes wrong."""
+        cache = self._pool.cache
+        if cache is None:
+            return await self._ask(request)
+        try:
+            record = self._pool.record(self._settings.provider)
+        except PluginError as error:
+            raise JudgeError(error.message, kind="unavailable") from error
+        key = await anyio.to_thread.run_sync(cache.key, record.name, self._settings.provider, request)
+        stored = await anyio.to_thread.run_sync(cache.read, key, request)
+        if stored is not None:
+            return stored
+        reply = await self._ask(request)
+        await anyio.to_thread.run_sync(cache.write, key, reply)
+        return replace(reply, cache="miss")
+
+    async def _ask(self, request: JudgeRequest) -> JudgeReply:
         record, judge = await self._pool.judge(self._settings.provider)
         async with self._pool.limiter(self._settings.provider, request.model):
             try:
                 reply = await _answer(record, judge, request)
             except JudgeError as error:
-                self._count_failure(error.usage)
+                self._count_failure(error)
+                raise
+            except BaseException:
+                # A call that was cancelled did happen, although nobody can say what it has spent.
+                self._count_failure(None)
                 raise
         self._count(reply)
         return reply
@@ -139,15 +173,19 @@ class ItemJudge:
         if reply.usage is not None:
             self._input += reply.usage.input_tokens
             self._output += reply.usage.output_tokens
-        if reply.cost is not None:
-            key = (reply.cost.provider, reply.cost.unit)
-            self._costs[key] = self._costs.get(key, 0.0) + reply.cost.amount
+        self._count_cost(reply.cost)
 
-    def _count_failure(self, usage: Mapping[str, int] | None) -> None:
+    def _count_failure(self, error: JudgeError | None) -> None:
         self._calls += 1
-        if usage:
-            self._input += usage.get("input_tokens", 0)
-            self._output += usage.get("output_tokens", 0)
+        if error is not None and error.usage:
+            self._input += error.usage.get("input_tokens", 0)
+            self._output += error.usage.get("output_tokens", 0)
+        self._count_cost(None if error is None else error.cost)
+
+    def _count_cost(self, cost: Cost | None) -> None:
+        if cost is not None:
+            key = (cost.provider, cost.unit)
+            self._costs[key] = self._costs.get(key, 0.0) + cost.amount
 
     def usage(self) -> JudgeUsage | None:
         """Sums over all calls so far; None when there was none."""
@@ -183,23 +221,3 @@ async def _answer(record: JudgeSpec, judge: Any, request: JudgeRequest) -> Judge
     if not isinstance(reply, JudgeReply):
         raise JudgeError(f"judge '{record.name}' returned {type(reply).__name__}, not a reply", kind="transport")
     return reply
-
-
-def missing_judges(plan: Plan, host: PluginHost, pool: JudgePool) -> list[str]:
-    """One line per eval whose graders need a judge that is not installed."""
-    problems = []
-    for evaluation in plan.evals:
-        keywords = sorted({entry.type for stimulus in evaluation.stimuli for entry in stimulus.graders})
-        needy = [keyword for keyword in keywords if _needs_judge(host, keyword)]
-        if not needy:
-            continue
-        try:
-            pool.record(evaluation.spec.defaults.judge_provider)
-        except PluginError as error:
-            problems.append(f"{evaluation.planned.eval_file_path}: grader '{needy[0]}' needs a judge: {error.message}")
-    return problems
-
-
-def _needs_judge(host: PluginHost, keyword: str) -> bool:
-    record = host.get("grader", keyword)
-    return isinstance(record, GraderSpec) and record.requires_judge

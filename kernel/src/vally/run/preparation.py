@@ -59,7 +59,7 @@ def _make_graders(plan: EvalPlan, host: PluginHost, ready: Preparation) -> None:
     """Make the graders now, because an agent should not run when nobody can grade it."""
     told = {item.message for item in ready.diagnostics}
     for stimulus in plan.stimuli:
-        for prepared in prepare_entries(host, stimulus.graders, _ignore):
+        for prepared in prepare_entries(host, stimulus.graders, plan.spec.spec_dir, _ignore):
             error = prepared.unusable
             # Unknown keywords are findings of the spec, which --skip-validate lets through.
             if error is not None and error.code == LOAD_FAILED and error.message not in told:

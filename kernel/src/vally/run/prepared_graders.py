@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from vally.errors import ConfigInvalid, PluginError, VallyError
 from vally.guard import guarded
-from vally.model.config import config_evidence
+from vally.model.config import supports_view
 from vally.run.trial_record import described
 from vally.text.display import NAME_CLUSTERS, cut_clusters, sanitise
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from vally.host import PluginHost
     from vally.model.evalspec import GraderEntry
     from vally.model.results import GraderResult
@@ -40,7 +42,7 @@ class PreparedEntry:
     @property
     def needs_workspace(self) -> bool:
         """Whether it runs in list order with others of its kind, because it may change the workspace."""
-        return self.record is not None and self.record.requires_workspace
+        return self.record is not None and self.record.needs_workspace(self.config)
 
     @property
     def result_kind(self) -> str:
@@ -57,22 +59,22 @@ class PreparedEntry:
 
 
 def prepare_entries(
-    host: PluginHost, entries: Sequence[GraderEntry], on_warning: Callable[[str], None]
+    host: PluginHost, entries: Sequence[GraderEntry], spec_dir: Path, on_warning: Callable[[str], None]
 ) -> list[PreparedEntry]:
     """Prepare entries, each at most once per host, because trials of one stimulus share them."""
-    prepared = [host.memo(("prepared", id(entry)), partial(_prepare, host, entry)) for entry in entries]
+    prepared = [host.memo(("prepared", id(entry)), partial(_prepare, host, entry, spec_dir)) for entry in entries]
     for item in prepared:
         for warning in item.warnings:
             on_warning(warning)
     return prepared
 
 
-def _prepare(host: PluginHost, entry: GraderEntry) -> PreparedEntry:
+def _prepare(host: PluginHost, entry: GraderEntry, spec_dir: Path) -> PreparedEntry:
     prepared = PreparedEntry(entry=entry)
     try:
         record: Any = host.require("grader", entry.type)
         prepared.record = record
-        prepared.config = host.parse_config(record, entry.config, lenient=True)
+        prepared.config = host.parse_config(record, entry.config, lenient=True, spec_dir=spec_dir)
         prepared.problem = _unsupported(record, entry, prepared.config)
         prepared.grader = host.create(record)
     except ConfigInvalid as error:
@@ -87,11 +89,9 @@ def _prepare(host: PluginHost, entry: GraderEntry) -> PreparedEntry:
 
 
 def _unsupported(record: GraderSpec, entry: GraderEntry, config: object) -> str | None:
-    # A judge that reads the diff of the whole run cannot be narrowed.
-    whole = record.requires_judge and not config_evidence(config).isdisjoint({"diff", "turn-diff"})
-    if entry.turn is not None and (whole or not record.supports_turn):
+    if entry.turn is not None and not supports_view(record, "turn", config):
         return f"Invalid config for {entry.type}: 'turn' is not supported"
-    if entry.scope not in (None, "all") and (whole or not record.supports_scope):
+    if entry.scope not in (None, "all") and not supports_view(record, "scope", config):
         return f"Invalid config for {entry.type}: 'scope' is not supported"
     return None
 

@@ -39,7 +39,7 @@ class _Record:
 class Recorder:
     """Writes one record per item. Results whose line cannot be written wait for `settle`; no reporter sees them before.
 
-    `write_failure` is called at the first failed write with its message.
+    `write_failure` is called at the first failed write.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Recorder:
         board: ReporterBoard,
         stopping: Stopping,
         fail_fast: bool,
-        write_failure: Callable[[str], None],
+        write_failure: Callable[[ResultsWriteError], None],
     ) -> None:
         self._plan = plan
         self._output = output
@@ -99,7 +99,7 @@ class Recorder:
             try:
                 await anyio.to_thread.run_sync(self._output.append, line)
             except ResultsWriteError as error:
-                self._write_failure(str(error))
+                self._write_failure(error)
                 self._stopping.fail_write()
                 return False
         return True

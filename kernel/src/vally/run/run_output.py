@@ -70,8 +70,10 @@ class RunOutput:
                 self.directory.write_trial_file(item.segments, "trajectory.json", document)
             if result.attempts:
                 self.directory.write_metadata(item.segments, result)
-        except OSError as error:
-            warned = add_warnings(fitted.record, [f"side file not written: {error.strerror or error}"])
+        except (OSError, ValueError) as error:
+            # A ValueError is a name that the file system cannot have.
+            reason = getattr(error, "strerror", None) or str(error)
+            warned = add_warnings(fitted.record, [f"side file not written: {reason}"])
             return load_trial_result(warned), record_line(warned)
         return load_trial_result(fitted.record), fitted.line
 

@@ -1,0 +1,44 @@
+"""Options of every command that asks judges."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from vally.errors import UsageError
+
+if TYPE_CHECKING:
+    from vally.cli.context import CliContext
+    from vally.run.judge_cache import JudgeCache
+    from vally.run.redaction import Redactor
+
+JUDGE_OPTIONS = [
+    click.option("--judge-model", metavar="MODEL", help="Judge of graders without a model of their own."),
+    click.option("--judge-reasoning-effort", metavar="LEVEL", help="Reasoning effort of judges."),
+    click.option("--judge-cache/--no-judge-cache", default=None, help="Keep valid answers of judges, and use them."),
+    click.option("--judge-cache-dir", metavar="DIR", help="Keep them there; implies --judge-cache."),
+]
+
+
+def judge_cache(
+    context: CliContext, options: Mapping[str, Any], output_dir: Path, redactor: Redactor
+) -> JudgeCache | None:
+    """The cache that the options ask for; raises `UsageError` for one that may not be."""
+    named, wanted = options["judge_cache_dir"], options["judge_cache"]
+    if named and wanted is False:
+        raise UsageError("--judge-cache-dir and --no-judge-cache exclude each other")
+    if not named and not wanted:
+        return None
+    from vally.run.judge_cache import JudgeCache
+
+    directory = context.cwd / named if named else context.cache_dir / "judge"
+    if directory.resolve().is_relative_to(output_dir.resolve()):
+        raise UsageError(
+            f"'{directory}' lies inside the output directory '{output_dir}'",
+            where="--judge-cache-dir",
+            hints=["the output directory holds run directories only; choose another one"],
+        )
+    return JudgeCache(directory, redact=redactor.value)

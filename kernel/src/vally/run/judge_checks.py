@@ -1,0 +1,60 @@
+"""What a plan needs of judges, checked before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vally.errors import PluginError, VallyError
+from vally.records import GraderSpec
+
+if TYPE_CHECKING:
+    from vally.host import PluginHost
+    from vally.run.judges import JudgePool
+    from vally.run.plan import EvalPlan, Plan
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeProblem:
+    """Why the graders of an eval could not ask their judge: one line, a code, and what to do."""
+
+    message: str
+    code: str
+    hints: tuple[str, ...]
+
+
+def judge_problems(plan: Plan, host: PluginHost, pool: JudgePool) -> list[JudgeProblem]:
+    """One problem per eval whose judge is not installed, or whose credentials are not there."""
+    return list(_problems(plan, host, pool))
+
+
+def _problems(plan: Plan, host: PluginHost, pool: JudgePool) -> Iterator[JudgeProblem]:
+    for evaluation in plan.evals:
+        keyword = judging_keyword(evaluation, host)
+        if keyword is None:
+            continue
+        where, provider = evaluation.planned.eval_file_path, evaluation.spec.defaults.judge_provider
+        try:
+            pool.record(provider)
+        except PluginError as error:
+            hint = "install a judge plugin, remove the grader, or run with --skip-grade"
+            message = f"{where}: grader '{keyword}' needs a judge: {error.message}"
+            yield JudgeProblem(message, "unknown-judge", (hint,))
+            continue
+        try:
+            pool.resolved(provider)
+        except VallyError as error:
+            message = f"{where}: defaults.judge_provider.{error.where}: {error.message}"
+            yield JudgeProblem(message, "judge-credentials", error.hints)
+
+
+def judging_keyword(evaluation: EvalPlan, host: PluginHost) -> str | None:
+    """The first grader type of an eval that asks a judge, in alphabetical order; None when there is none."""
+    keywords = sorted({entry.type for stimulus in evaluation.stimuli for entry in stimulus.graders})
+    return next((keyword for keyword in keywords if _needs_judge(host, keyword)), None)
+
+
+def _needs_judge(host: PluginHost, keyword: str) -> bool:
+    record = host.get("grader", keyword)
+    return isinstance(record, GraderSpec) and record.requires_judge
