@@ -148,10 +148,21 @@ if TYPE_CHECKING:
     from vally.run.inputs import Skill as Skill
     from vally.run.inputs import StopSignal as StopSignal
     from vally.run.inputs import TurnComplete as TurnComplete
+    from vally.run.judge_conversation import EndpointError as EndpointError
+    from vally.run.judge_conversation import JudgeAnswer as JudgeAnswer
+    from vally.run.judge_conversation import JudgeConversation as JudgeConversation
+    from vally.run.judge_conversation import SubmittedCall as SubmittedCall
+    from vally.run.judge_conversation import ask_judge as ask_judge
+    from vally.run.judge_conversation import judge_reminder as judge_reminder
+    from vally.run.judge_conversation import submitted_call as submitted_call
     from vally.run.judging import CallTokens as CallTokens
     from vally.run.judging import JudgeReply as JudgeReply
     from vally.run.judging import JudgeRequest as JudgeRequest
     from vally.run.judging import ToolSchema as ToolSchema
+    from vally.run.optional_parameters import OptionalParameters as OptionalParameters
+    from vally.run.providers import outgoing_headers as outgoing_headers
+    from vally.run.providers import provider_secrets as provider_secrets
+    from vally.run.providers import resolve_provider as resolve_provider
     from vally.run.read_root import Matches as Matches
     from vally.run.read_root import ReadRoot as ReadRoot
     from vally.run.read_root import UnreadableFile as UnreadableFile
@@ -310,7 +321,12 @@ _NAMES = {
         "CompareInput CompareResult Completed ExecutorOptions GraderInput JudgeClient Process ProcessRunner "
         "SimulatedUser Skill StopSignal TurnComplete"
     ),
+    "vally.run.judge_conversation": (
+        "EndpointError JudgeAnswer JudgeConversation SubmittedCall ask_judge judge_reminder submitted_call"
+    ),
     "vally.run.judging": "CallTokens JudgeReply JudgeRequest ToolSchema",
+    "vally.run.optional_parameters": "OptionalParameters",
+    "vally.run.providers": "outgoing_headers provider_secrets resolve_provider",
     "vally.run.read_root": "Matches ReadRoot UnreadableFile accessible_workspace resolve_read_root",
     "vally.run.redaction": "Redactor",
     "vally.run.repo_snapshot": "RepoFile RepoSnapshot",

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from vally.model.evalspec import Diagnostic
-    from vally.model.trajectory import Trajectory
+    from vally.model.trajectory import Cost, Trajectory
 
 JudgeFailure = Literal["timeout", "malformed", "transport", "unavailable"]
 
@@ -60,12 +60,15 @@ class GraderError(VallyError):
 
 
 class JudgeError(VallyError):
-    """A judge gave no valid answer. `usage` counts the tokens the failed call spent, when known."""
+    """A judge gave no valid answer. `usage` and `cost` are what the failed call spent, when known."""
 
-    def __init__(self, message: str, *, kind: JudgeFailure, usage: Mapping[str, int] | None = None) -> None:
+    def __init__(
+        self, message: str, *, kind: JudgeFailure, usage: Mapping[str, int] | None = None, cost: Cost | None = None
+    ) -> None:
         super().__init__(message)
         self.kind: JudgeFailure = kind
         self.usage = usage
+        self.cost = cost
 
 
 class ExecutorError(VallyError):

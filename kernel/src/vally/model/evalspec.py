@@ -142,7 +142,11 @@ class ExecutorChoice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderConfig:
-    """An endpoint of a model: `type` and `base_url` beside the keys of the provider shape, `options` the rest."""
+    """An endpoint of a model: `type` and `base_url` beside the keys of the provider shape, `options` the rest.
+
+    `api_key` and `bearer_token` are the values of the variables that `api_key_env` and `bearer_token_env` name; they
+    are there only in what plugins get when a run starts (`resolve_provider`), never in a spec.
+    """
 
     type: str
     base_url: str | None = None
@@ -150,10 +154,12 @@ class ProviderConfig:
     bearer_token_env: str | None = None
     api_version: str | None = None
     model: str | None = None
-    headers: Mapping[str, str] = field(default_factory=_empty)
+    headers: Mapping[str, str] = field(default_factory=_empty, repr=False)
     wire_api: Literal["completions", "responses"] = "completions"
     answer: Literal["tool", "schema"] = "tool"
     options: Mapping[str, object] = field(default_factory=_empty)
+    api_key: str | None = field(default=None, repr=False)
+    bearer_token: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

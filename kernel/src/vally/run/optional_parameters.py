@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -16,8 +17,8 @@ REFUSING_STATUSES = frozenset({400, 404, 415, 422, 501})
 class OptionalParameters:
     """Remembers for each model what the endpoint refused, so that nothing is refused twice.
 
-    `words` maps the name of each parameter to the words by which an endpoint may speak of it. Those in `wanted_by_users`
-    were asked for by somebody, so leaving them out is a warning.
+    `words` maps the name of each parameter to the words by which an endpoint may speak of it. Those in
+    `wanted_by_users` were asked for by somebody, so leaving them out is a warning.
     """
 
     def __init__(self, words: Mapping[str, Sequence[str]], *, wanted_by_users: Sequence[str] = ()) -> None:
@@ -49,10 +50,20 @@ class OptionalParameters:
         """Remember the parameter that an error speaks of; False when it speaks of none that was sent."""
         if error.status not in REFUSING_STATUSES:
             return False
-        name = next((name for name in sent if self._patterns[name].search(error.body)), None)
+        texts = (_named_parameter(error.body), error.body)
+        name = next((name for text in texts for name in sent if self._patterns[name].search(text)), None)
         if name is None:
             return False
         self._refused.setdefault(model, set()).add(name)
         level = logging.WARNING if name in self._wanted else logging.INFO
         self._log.log(level, "model '%s' does not accept %s; it is left out", model, name)
         return True
+
+
+def _named_parameter(body: str) -> str:
+    """What an endpoint says in `error.param`; empty when it says nothing there."""
+    try:
+        error = json.loads(body).get("error")
+    except (ValueError, AttributeError, RecursionError):
+        return ""
+    return str(error.get("param") or "") if isinstance(error, dict) else ""

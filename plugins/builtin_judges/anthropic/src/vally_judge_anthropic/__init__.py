@@ -1,0 +1,1 @@
+"""Judge for vally: Anthropic messages and compatible servers."""
