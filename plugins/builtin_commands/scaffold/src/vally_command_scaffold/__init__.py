@@ -1,0 +1,1 @@
+"""Commands that start evals and plugins, keep them current, and help to write them."""

@@ -1,0 +1,42 @@
+"""Writing files that a user asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from vally import VallyError, atomic_write
+
+if TYPE_CHECKING:
+    from vally import CliContext
+
+
+def create(context: CliContext, name: str | Path, text: str) -> Path:
+    """Write a file and say so; parents are made. Returns its path, raises VallyError when it cannot be written."""
+    path = context.cwd / name
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        atomic_write(path, text)
+    except OSError as error:
+        raise VallyError(f"cannot write {shown(context, path)}: {error.strerror}", where=str(name)) from None
+    if not context.display.quiet:
+        click.echo(f"Created {shown(context, path)}")
+    return path
+
+
+def shown(context: CliContext, path: Path) -> str:
+    """A path as messages name it: relative to the current directory when below it."""
+    return path.relative_to(context.cwd).as_posix() if path.is_relative_to(context.cwd) else path.as_posix()
+
+
+def is_schema(path: Path) -> bool:
+    """Whether a file is a JSON Schema that vally wrote."""
+    import json
+
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(document, dict) and str(document.get("$id", "")).startswith("https://vally.example/schema/")
