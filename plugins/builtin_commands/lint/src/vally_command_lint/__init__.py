@@ -1,0 +1,1 @@
+"""Static checks of skills, eval specs and project files."""

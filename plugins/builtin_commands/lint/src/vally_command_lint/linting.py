@@ -1,0 +1,134 @@
+"""Everything that `vally lint` checks, as a function."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from vally import EvalProviderSpec, PluginHost, Project, discover_evals, expand_spec_words, find_project
+from vally_command_lint.dependency_scan import dependency_keys, unused_entries
+from vally_command_lint.entry_files import read_allowed, read_domains
+from vally_command_lint.findings import FileReport, Finding, LintReport, SkillReport, from_diagnostic
+from vally_command_lint.project_lint import check_experiments, check_project, project_skill_directories
+from vally_command_lint.severities import Severities
+from vally_command_lint.skill_lint import SkillLinter, skill_directories
+from vally_command_lint.specs import SpecLinter
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LintOptions:
+    """What to check. With neither `paths` nor `specs` nor `whole_project` the skills below the current directory."""
+
+    paths: tuple[str, ...] = ()
+    specs: tuple[str, ...] = ()
+    whole_project: bool = False
+    params: Mapping[str, str] = field(default_factory=dict)
+    known_domains: Path | None = None
+    allowed_dependencies: Path | None = None
+    severities: Severities = field(default_factory=Severities)
+
+
+def lint(
+    options: LintOptions,
+    *,
+    cwd: Path,
+    project: Project | None = None,
+    host: PluginHost | None = None,
+    environ: Mapping[str, str] | None = None,
+    provider: EvalProviderSpec | None = None,
+) -> LintReport:
+    """Check skills, specs and project files; nothing is executed apart from plugins that check their configs.
+
+    `environ` are the variables that placeholders may use. Raises VallyError for paths that do not exist and for
+    malformed files of domains or allowed dependencies.
+    """
+    chosen = project or find_project(cwd, cwd)
+    linter = _Linter(options, cwd, chosen, host or PluginHost(), environ or {}, provider)
+    return linter.report()
+
+
+@dataclass
+class _Linter:
+    options: LintOptions
+    cwd: Path
+    project: Project
+    host: PluginHost
+    environ: Mapping[str, str]
+    provider: EvalProviderSpec | None
+
+    def report(self) -> LintReport:
+        options, severities = self.options, self.options.severities
+        skills, unused = self._skills()
+        specs = SpecLinter(self.project, self.host, options.params, self.environ, self.provider)
+        evals = self._evals(specs)
+        files = self._project(specs) if options.whole_project else []
+        general = [*unused, *self._unused_parameters(specs)]
+        return LintReport(
+            skills=tuple(map(severities.skill, skills)),
+            evals=tuple(map(severities.file, evals)),
+            project=tuple(map(severities.file, files)),
+            findings=severities.apply(general),
+            strict=severities.strict,
+            looked_for=self._kinds(),
+        )
+
+    def display(self, path: Path) -> str:
+        """A path as messages name it."""
+        for root in (self.project.root, self.cwd):
+            if path.is_relative_to(root):
+                return path.relative_to(root).as_posix()
+        return path.as_posix()
+
+    def _kinds(self) -> frozenset[str]:
+        options = self.options
+        if options.whole_project:
+            return frozenset({"skills", "evals", "project"})
+        kinds = {"evals"} if options.specs else {"skills"}
+        return frozenset(kinds | ({"skills"} if options.paths else set()))
+
+    def _skills(self) -> tuple[list[SkillReport], list[Finding]]:
+        options = self.options
+        words = options.paths or (() if options.specs or options.whole_project else (".",))
+        directories = skill_directories(self.cwd / word for word in words)
+        if options.whole_project:
+            found = project_skill_directories(self.project)
+            directories = sorted({*directories, *found}, key=lambda path: path.as_posix())
+        domains = options.known_domains and read_domains(options.known_domains, self.display(options.known_domains))
+        allow_file = options.allowed_dependencies
+        allowed = allow_file and read_allowed(allow_file, self.display(allow_file))
+        reports, sources = SkillLinter(self.display, domains, allowed).check(directories)
+        if not allow_file or not allowed:
+            return reports, []
+        return reports, list(unused_entries(allowed, dependency_keys(sources), self.display(allow_file)))
+
+    def _evals(self, linter: SpecLinter) -> list[FileReport]:
+        reports: dict[Path, FileReport] = {}
+        missing: list[FileReport] = []
+        names = self.project
+        if self.provider is not None:
+            names = replace(names, eval_filenames=(*names.eval_filenames, *self.provider.patterns))
+        for word in self.options.specs:
+            paths, diagnostics = expand_spec_words([word], self.cwd, names)
+            if diagnostics:
+                findings = [replace(from_diagnostic(item), file=word) for item in diagnostics]
+                missing.append(FileReport(kind="eval", path=word, findings=tuple(findings)))
+            self._check(paths, linter, reports)
+        if self.options.whole_project:
+            self._check(discover_evals(self.project)[0], linter, reports)
+        return [*reports.values(), *missing]
+
+    def _check(self, paths: Sequence[Path], linter: SpecLinter, reports: dict[Path, FileReport]) -> None:
+        for path in paths:
+            if path not in reports:
+                reports[path] = linter.check(path, self.display(path))
+
+    def _project(self, linter: SpecLinter) -> list[FileReport]:
+        return [*check_project(self.project, self.display), *check_experiments(linter, self.display)]
+
+    def _unused_parameters(self, linter: SpecLinter) -> list[Finding]:
+        return [
+            Finding(code="unused-parameter", level="warning", message=f"--param {name} is not used by any file")
+            for name in self.options.params
+            if name not in linter.used_params
+        ]
