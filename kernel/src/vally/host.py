@@ -177,14 +177,22 @@ class PluginHost:
             raise self._unusable(record, record.config, problem)
         return model
 
-    def parse_config(self, record: Record, mapping: Mapping[str, object] | None, *, lenient: bool = False) -> Any:
+    def parse_config(
+        self,
+        record: Record,
+        mapping: Mapping[str, object] | None,
+        *,
+        lenient: bool = False,
+        spec_dir: Path | None = None,
+    ) -> Any:
         """Validate a config mapping; returns the model instance, or `{}` for a record without model.
 
-        `lenient` lets invalid patterns through, so that they become verdicts. Raises `ConfigInvalid`.
+        `lenient` lets invalid patterns through, so that they become verdicts. Files that the config names are read
+        when the directory of the eval is given. Raises `ConfigInvalid`.
         """
         from vally.model.config import parse_config
 
-        return parse_config(record.name, self.config_model(record), mapping, lenient=lenient)
+        return parse_config(record.name, self.config_model(record), mapping, lenient=lenient, spec_dir=spec_dir)
 
     def memo(self, key: object, make: Callable[[], T]) -> T:
         """The value made for `key` at first use; it lives as long as this host."""

@@ -100,25 +100,22 @@ class GraderSpec(Record):
 
     @property
     def supports_turn(self) -> bool:
-        """Whether an entry may have `turn`."""
+        """Whether an entry may have `turn`, as far as the record says it."""
         return not self.requires_workspace if self.turn is None else self.turn
 
     @property
     def supports_scope(self) -> bool:
-        """Whether an entry may have `scope`."""
+        """Whether an entry may have `scope`, as far as the record says it."""
         return not self.requires_workspace if self.scope is None else self.scope
 
-    @property
-    def gradable_by(self) -> str:
-        """Golden input with which `vally oracle` can grade it."""
-        if self.oracle is not None:
-            return self.oracle
-        return "state" if self.requires_workspace else "trajectory"
-
     def gradable_with(self, config: object) -> str:
-        """The same for one entry: a method `oracle()` of its validated config has the say."""
+        """Golden input with which an entry can be graded: a method `oracle()` of its validated config has the say."""
         oracle = getattr(config, "oracle", None)
-        return str(oracle()) if callable(oracle) else self.gradable_by
+        if callable(oracle):
+            return str(oracle())
+        from vally.model.config import needs_workspace
+
+        return self.oracle or ("state" if needs_workspace(self, config) else "trajectory")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the decorated function or class, so that a `@grader` can be unit tested like what it decorates."""

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, ValidationInfo
 from pydantic.alias_generators import to_camel
 
 from vally.errors import ConfigInvalid
 from vally.model.problems import config_problems
+
+if TYPE_CHECKING:
+    from vally.records import GraderSpec
 
 
 class Config(BaseModel):
@@ -37,12 +41,18 @@ def config_model_problem(model: object) -> str | None:
 
 
 def parse_config(
-    name: str, model: type[BaseModel] | None, mapping: Mapping[str, object] | None, *, lenient: bool = False
+    name: str,
+    model: type[BaseModel] | None,
+    mapping: Mapping[str, object] | None,
+    *,
+    lenient: bool = False,
+    spec_dir: Path | None = None,
 ) -> Any:
     """Validate the config mapping of the plugin `name`; None means an empty one.
 
     Returns the model instance, or `{}` when there is no model, whose mapping must be empty. With `lenient` an invalid
-    `Pattern` passes. Raises `ConfigInvalid` with every problem.
+    `Pattern` passes. `spec_dir` is the directory of the eval, when it is known: files that a config names are
+    looked for there. Raises `ConfigInvalid` with every problem.
     """
     values = {} if mapping is None else mapping
     if model is None:
@@ -50,7 +60,7 @@ def parse_config(
             raise ConfigInvalid(name, [f"unknown key '{key}'" for key in values])
         return {}
     try:
-        return _validated(model, values, {"lenient": lenient})
+        return _validated(model, values, {"lenient": lenient, "spec_dir": spec_dir})
     except ValidationError as error:
         raise ConfigInvalid(name, config_problems(error, values)) from None
 
@@ -65,6 +75,24 @@ def config_evidence(config: object) -> frozenset[str]:
         return frozenset(evidence()) if callable(evidence) else frozenset()
     except Exception:  # a plugin may raise anything; what it reads stays unknown
         return frozenset()
+
+
+def needs_workspace(record: GraderSpec, config: object) -> bool:
+    """Whether an entry reads files or starts processes: a method `requires_workspace()` of its config has the say."""
+    method = getattr(config, "requires_workspace", None)
+    try:
+        return bool(method()) if callable(method) else record.requires_workspace
+    except Exception:  # a plugin may raise anything; then the record says it
+        return record.requires_workspace
+
+
+def supports_view(record: GraderSpec, field: Literal["turn", "scope"], config: object) -> bool:
+    """Whether an entry with this validated config may have `turn`, or `scope`."""
+    if record.requires_judge and not config_evidence(config).isdisjoint({"diff", "turn-diff"}):
+        # A judge that reads the diff of the whole run cannot be narrowed.
+        return False
+    declared = record.turn if field == "turn" else record.scope
+    return not needs_workspace(record, config) if declared is None else declared
 
 
 def _validated(model: type[BaseModel], values: Mapping[str, object], context: dict[str, Any]) -> BaseModel:

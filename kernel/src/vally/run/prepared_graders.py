@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from vally.errors import ConfigInvalid, PluginError, VallyError
 from vally.guard import guarded
-from vally.model.config import supports_view
+from vally.model.config import needs_workspace, supports_view
 from vally.run.trial_record import described
 from vally.text.display import NAME_CLUSTERS, cut_clusters, sanitise
 
@@ -42,7 +42,7 @@ class PreparedEntry:
     @property
     def needs_workspace(self) -> bool:
         """Whether it runs in list order with others of its kind, because it may change the workspace."""
-        return self.record is not None and self.record.needs_workspace(self.config)
+        return self.record is not None and needs_workspace(self.record, self.config)
 
     @property
     def result_kind(self) -> str:

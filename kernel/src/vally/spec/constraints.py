@@ -107,7 +107,7 @@ def _entry(loading: Loading, section: Section, key: str, value: Any) -> ReadEntr
     entry = ReadEntry(node, place, record.name, record=record, required=True, constraint=key)
     entry.config = {record.constraints[key]: _plain(value)}
     try:
-        entry.parsed = loading.host.parse_config(record, entry.config)
+        entry.parsed = loading.host.parse_config(record, entry.config, spec_dir=loading.source.base)
     except ConfigInvalid as error:
         entry.valid = False
         for problem in error.problems:

@@ -267,7 +267,7 @@ def _options(loading: Loading, section: Section, extra: dict[str, Entry], record
         return None
     if record is not None and record.config is not None:
         try:
-            loading.host.parse_config(record, options)
+            loading.host.parse_config(record, options, spec_dir=loading.source.base)
         except ConfigInvalid as error:
             for problem in error.problems:
                 at, where = problem_node(section.node, place, problem)

@@ -50,7 +50,7 @@ def parse_config(loading: Loading, entry: ReadEntry, at: Node, place: Place) -> 
     """Validate the config of an entry by its plugin; problems become diagnostics at the keys they name."""
     assert entry.record is not None
     try:
-        entry.parsed = loading.host.parse_config(entry.record, entry.config)
+        entry.parsed = loading.host.parse_config(entry.record, entry.config, spec_dir=loading.source.base)
     except ConfigInvalid as error:
         entry.valid = False
         for problem in error.problems:

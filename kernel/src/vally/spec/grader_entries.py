@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from vally.errors import PluginError
+from vally.model.config import supports_view
 from vally.records import GraderSpec
 from vally.spec.diagnostics import Collector, Place, suggestion
 from vally.spec.grader_configs import parse_config, read_config
@@ -198,11 +199,9 @@ def _scope(loading: Loading, entry: ReadEntry, node: Node, place: Place) -> str 
 def _check_support(loading: Loading, entry: ReadEntry) -> None:
     record = entry.record
     assert record is not None
-    # A judge that reads the diff of the whole run cannot be narrowed.
-    whole = record.requires_judge and not entry.evidence.isdisjoint({"diff", "turn-diff"})
-    for key, supported in (("turn", record.supports_turn), ("scope", record.supports_scope)):
-        written = entry.turn if key == "turn" else entry.scope
-        if written is not None and written != "all" and (whole or not supported):
+    written: dict[Literal["turn", "scope"], Any] = {"turn": entry.turn, "scope": entry.scope}
+    for key, value in written.items():
+        if value is not None and value != "all" and not supports_view(record, key, entry.parsed):
             entry.report(loading.collector, f"'{key}' is not supported", entry.at(key), entry.place.key(key))
 
 
