@@ -21,7 +21,9 @@ def test_there_are_two_commands_of_one_line_each() -> None:
 
 def test_ci_runs_the_tests_as_the_readme_does() -> None:
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
-    assert script[-1] == COMMANDS[1].split(" && ")[-1]
+    command = COMMANDS[1].split(" && ")[-1]
+    assert script[script.index("step tests") + 1] == command
+    assert script[-1] == f"{command} -m heavy"
 
 
 @pytest.fixture
