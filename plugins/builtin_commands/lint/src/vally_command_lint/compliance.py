@@ -36,10 +36,14 @@ def check_compliance(source: SkillSource) -> Check:
         passed = sum(code not in failed for code in SUB_CHECKS)
     return Check(
         id=ID,
-        findings=tuple(replace(item, check=ID) for item in findings),
+        findings=tuple(replace(item, check=ID) for item in sorted(findings, key=_place)),
         summary=f"{passed}/{len(SUB_CHECKS)} checks passed",
         evidence=() if source.skill is None else tuple(_evidence(source.skill, findings)),
     )
+
+
+def _place(item: Finding) -> tuple[int, int]:
+    return (item.line or 0, item.column or 0)
 
 
 def _as_frontmatter(item: Finding) -> Finding:

@@ -27,7 +27,7 @@ class Outcomes:
             return
         reason = self._reason(spec, entries)
         if reason is not None:
-            yield from reports.at_stimulus("cannot-fail", f"the stimulus cannot fail: {reason}", stimulus, _HINT)
+            yield from reports.at_stimulus("cannot-fail", f"cannot fail: {reason}", stimulus, _HINT)
 
     def _reason(self, spec: EvalSpec, entries: list[Entry]) -> str | None:
         threshold = spec.scoring.threshold

@@ -52,7 +52,8 @@ def _in_command(command: str) -> Iterator[tuple[int, str]]:
         for number, segment in enumerate(segments[:-1]):
             download = _DOWNLOAD.search(segment)
             if download and any(_SHELL.match(later) for later in segments[number + 1 :]) and not _is_trusted(segment):
-                yield at + offset + download.start(), " ".join(part.split())
+                begin = offset + download.start()
+                yield at + begin, " ".join(part[begin:].split())
                 break
             offset += len(segment) + 1
         at += len(part)

@@ -57,6 +57,8 @@ class Entry:
     def pointer(self, *place: str | int) -> str:
         """The pointer of a value of the config, by keys and indexes."""
         base = self.written.pointer or ""
+        if not place:
+            return base
         # A constraint holds the list itself, not a config with the list.
         steps = place[1:] if self.written.constraint else ("config", *place)
         return base + "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in steps)
