@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from vally.model.fields import NegatedFlag as NegatedFlag
     from vally.model.fields import NonEmpty as NonEmpty
     from vally.model.fields import OneOrMore as OneOrMore
+    from vally.model.fields import SpecFile as SpecFile
     from vally.model.fields import ToolPatterns as ToolPatterns
     from vally.model.fields import WorkspaceDirectory as WorkspaceDirectory
     from vally.model.fields import WorkspaceGlob as WorkspaceGlob
@@ -291,7 +292,8 @@ _NAMES = {
         "GraderEntry McpServer Position Project ProviderConfig Related Scoring StagedFile Stimulus Suite"
     ),
     "vally.model.fields": (
-        "DurationText EnvironmentMap NegatedFlag NonEmpty OneOrMore ToolPatterns WorkspaceDirectory WorkspaceGlob"
+        "DurationText EnvironmentMap NegatedFlag NonEmpty OneOrMore SpecFile ToolPatterns WorkspaceDirectory "
+        "WorkspaceGlob"
     ),
     "vally.model.jsonio": "canonical_json content_hash parse_timestamp record_line timestamp",
     "vally.model.merging": "merge_environments",

@@ -233,3 +233,19 @@ def test_escaped_text_is_found_where_it_stands(text: str, start: int, length: in
 def _units(text: str) -> str:
     data = text.encode("utf-16-le")
     return "".join(chr(int.from_bytes(data[at : at + 2], "little")) for at in range(0, len(data), 2))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "subject", "plain", "unicode"),
+    [("^.$", "\U0001f600", False, True), (r"^\p{Lu}$", "É", False, True), (r"^\p{Lu}$", "p{Lu}", True, False)],
+)
+def test_the_flag_u(pattern: str, subject: str, plain: bool, unicode: bool) -> None:
+    assert (compile_regex(pattern).search(subject) is not None) is plain
+    assert (compile_regex(pattern, unicode=True).search(subject) is not None) is unicode
+
+
+def test_the_flag_u_goes_with_the_prefix_and_is_stricter() -> None:
+    assert compile_regex("(?i)É", unicode=True).search("é") is not None
+    assert compile_regex(r"\_").search("_") is not None
+    with pytest.raises(InvalidRegex):
+        compile_regex(r"\_", unicode=True)

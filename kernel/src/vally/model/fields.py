@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, Field, GetJsonSchemaHandler, ValidationInfo, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, GetJsonSchemaHandler, ValidationInfo, WithJsonSchema
 from pydantic_core import CoreSchema
 
 from vally.model.config import Pattern
@@ -45,6 +46,17 @@ def _directory_inside(value: str, info: ValidationInfo) -> str:
     if not value or _ABSOLUTE.match(value) or ".." in re.split(r"[/\\]", value):
         raise ValueError(f"'{info.field_name}' must stay inside the workspace")
     return value
+
+
+def _beside_the_eval(value: Path, info: ValidationInfo) -> Path:
+    directory = info.context.get("spec_dir") if isinstance(info.context, dict) else None
+    if directory is None:
+        return value
+    path = Path(directory, value)
+    if not path.is_file():
+        problem = "is not a file" if path.exists() else "does not exist"
+        raise ValueError(f"'{info.field_name}' must be a file, '{value.as_posix()}' {problem}")
+    return path.absolute()
 
 
 def _stays_negated(value: bool, info: ValidationInfo) -> bool:
@@ -99,6 +111,13 @@ WorkspaceGlob = Annotated[str, AfterValidator(_inside)]
 
 WorkspaceDirectory = Annotated[str, AfterValidator(_directory_inside)]
 """A relative directory with `/` or `\\` separators."""
+
+SpecFile = Annotated[Path, AfterValidator(_beside_the_eval), WithJsonSchema({"type": "string"})]
+"""A file, written relative to the directory of the eval.
+
+Where that directory is known, as when a spec is loaded or a run is graded, the file must exist and the value is its
+absolute path; elsewhere it is the path as written, and nothing is looked at.
+"""
 
 NegatedFlag = Annotated[bool, AfterValidator(_stays_negated), WithJsonSchema({"const": True})]
 """`negate` of a keyword that is negated already."""

@@ -76,18 +76,19 @@ class Regex:
         return None if spans is None else _match(subject, spans)
 
 
-def compile_regex(pattern: str) -> Regex:
+def compile_regex(pattern: str, *, unicode: bool = False) -> Regex:
     """Compile a pattern: a leading `(?` + letters of `ims` + `)` becomes flags.
 
-    Raises InvalidRegex, also for an empty pattern and a bare flag prefix, and RegexError.
+    `unicode` sets the flag `u` too: code points instead of code units, `\\p{…}`, and a stricter grammar. Raises
+    InvalidRegex, also for an empty pattern and a bare flag prefix, and RegexError.
     """
-    return _compile(pattern)
+    return _compile(pattern, unicode)
 
 
 @lru_cache(maxsize=1024)
-def _compile(pattern: str) -> Regex:
+def _compile(pattern: str, unicode: bool) -> Regex:
     prefix = _FLAG_PREFIX.match(pattern)
-    flags = "".join(sorted(set(prefix[1]))) if prefix else ""
+    flags = "".join(sorted({*(prefix[1] if prefix else ""), *("u" if unicode else "")}))
     source = _well_formed(pattern[prefix.end() :] if prefix else pattern)
     if not source:
         raise InvalidRegex(pattern, "no pattern after the flags" if prefix else "the pattern is empty")

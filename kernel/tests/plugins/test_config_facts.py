@@ -1,0 +1,133 @@
+"""What configs of graders can do beyond checking values: name files beside the eval, and say what an entry needs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import model_validator
+
+from vally import (
+    Config,
+    GraderInput,
+    GraderResult,
+    GraderSpec,
+    PluginHost,
+    SpecFile,
+    grader,
+    read_eval_spec,
+)
+from vally.testing import event, grade, trajectory
+
+
+class WordsConfig(Config):
+    """Words in a file beside the eval, or a file of the workspace that has them."""
+
+    words: SpecFile | None = None
+    path: str | None = None
+
+    @model_validator(mode="after")
+    def _no_blank_file(self) -> WordsConfig:
+        if self.words is not None and self.words.is_absolute() and not self.words.read_text(encoding="utf-8").strip():
+            raise ValueError("'words' must not be an empty file")
+        return self
+
+    def requires_workspace(self) -> bool:
+        return self.path is not None
+
+
+@grader("words", config=WordsConfig)
+def words(input: GraderInput[WordsConfig]) -> GraderResult:
+    """The answer has the words."""
+    assert input.config.words is not None
+    wanted = input.config.words.read_text(encoding="utf-8").split()
+    return GraderResult.verdict(set(wanted) <= set(input.trajectory.output.split()), f"wanted {' '.join(wanted)}")
+
+
+class RaisingConfig(Config):
+    def requires_workspace(self) -> bool:
+        raise RuntimeError("boom")
+
+
+RAISING = GraderSpec(name="raising", summary="s", factory=object, config=RaisingConfig, requires_workspace=True)
+HOST = PluginHost.from_objects(words, RAISING)
+EVAL = """\
+name: e
+defaults: {{executor: mock}}
+stimuli:
+  - name: s
+    turns: [p, q]
+    graders:
+      - type: words
+{entry}
+"""
+
+
+def findings(directory: Path, entry: str) -> list[tuple[str, int | None, int | None]]:
+    (directory / "eval.yaml").write_text(EVAL.format(entry=entry), encoding="utf-8")
+    loaded = read_eval_spec(directory / "eval.yaml", host=HOST)
+    return [(item.message, item.line, item.column) for item in loaded.diagnostics if item.level == "error"]
+
+
+@pytest.mark.parametrize(
+    ("file", "problem"),
+    [
+        ("missing.txt", "'words' must be a file, 'missing.txt' does not exist"),
+        ("folder", "'words' must be a file, 'folder' is not a file"),
+        ("empty.txt", "'words' must not be an empty file"),
+    ],
+)
+def test_a_file_beside_the_eval_is_checked_when_the_spec_is_loaded(tmp_path: Path, file: str, problem: str) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "empty.txt").write_text(" \n")
+    found = findings(tmp_path, f"        config:\n          words: {file}")
+    assert found == [(f"Invalid config for words: {problem}", 9, 18)]
+
+
+def test_a_file_beside_the_eval_is_read_wherever_the_program_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "list.txt").write_text("sun sea")
+    monkeypatch.chdir(tmp_path.parent)
+    assert findings(tmp_path, "        config: {words: list.txt}") == []
+    config = {"words": "list.txt"}
+    result = grade(words, config, trajectory(output="sea and sun"), spec_dir=tmp_path)
+    assert (result.passed, result.evidence) == (True, "wanted sun sea")
+
+
+def test_without_a_directory_nothing_is_looked_at() -> None:
+    assert HOST.parse_config(words, {"words": "missing.txt"}).words == Path("missing.txt")
+
+
+def test_while_grading_a_missing_file_is_an_error(tmp_path: Path) -> None:
+    result = grade(words, {"words": "missing.txt"}, trajectory(), spec_dir=tmp_path)
+    assert (result.status, result.evidence) == (
+        "error",
+        "Invalid config for words: 'words' must be a file, 'missing.txt' does not exist",
+    )
+
+
+@pytest.mark.parametrize("field", ["turn: 0", "scope: main"])
+def test_the_config_decides_whether_an_entry_may_be_narrowed(tmp_path: Path, field: str) -> None:
+    (tmp_path / "list.txt").write_text("sun")
+    key = field.split(":", 1)[0]
+    assert findings(tmp_path, f"        {field}\n        config: {{words: list.txt}}") == []
+    assert findings(tmp_path, f"        {field}\n        config: {{path: a}}") == [
+        (f"Invalid config for words: '{key}' is not supported", 8, 9 + len(key) + 2)
+    ]
+
+
+def test_the_config_decides_while_grading_too(tmp_path: Path) -> None:
+    recorded = trajectory(event("assistant_message", content="x", turn=0), work_dir=str(tmp_path))
+    result = grade(words, {"path": "a"}, recorded, turn=0)
+    assert result.evidence == "Invalid config for words: 'turn' is not supported"
+
+
+@pytest.mark.parametrize(("config", "gradable"), [({"words": "w"}, "trajectory"), ({"path": "p"}, "state")])
+def test_the_golden_input_follows_from_what_an_entry_needs(config: dict[str, Any], gradable: str) -> None:
+    assert words.gradable_with(HOST.parse_config(words, config)) == gradable
+
+
+def test_a_config_that_raises_leaves_it_to_the_record() -> None:
+    assert RAISING.gradable_with(HOST.parse_config(RAISING, {})) == "state"
