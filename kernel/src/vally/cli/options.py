@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TextIO, TypeVar
 
 import click
 
@@ -145,7 +146,12 @@ def configure_logging(context: CliContext) -> None:
     logger = logging.getLogger("vally")
     logger.setLevel(level)
     logger.propagate = False
-    handler = logging.StreamHandler()
+
+    class FollowingStderr(logging.StreamHandler[TextIO]):
+        # Looked up for each line: a live display stands in for stderr while it is on.
+        stream = property(lambda _: sys.stderr, lambda *_: None)
+
+    handler = FollowingStderr()
     handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
     logger.handlers[:] = [handler]
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import threading
 import time
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any, TextIO, cast
 
 from rich.console import Console
 from rich.live import Live
@@ -16,9 +17,6 @@ from vally_reporter_console.glyphs import can_encode, fit
 from vally_reporter_console.output import DEFAULT_WIDTH, terminal_width
 from vally_reporter_console.progress import Progress
 from vally_reporter_console.wording import cells, clock, cut_to_cells, pad
-
-if TYPE_CHECKING:
-    from vally_reporter_console.output import Output
 
 MAX_LINES = 10
 REDRAWS_PER_SECOND = 8
@@ -34,42 +32,98 @@ class _SteadyConsole(Console):
         return False
 
 
+class _Above:
+    """Stands for stderr while the display is on: whole lines that others print appear above it."""
+
+    def __init__(self, stream: Any, away: Callable[[], contextlib.AbstractContextManager[None]]) -> None:
+        self._stream = stream
+        self._away = away
+        self._lock = threading.RLock()
+        self._rest = ""
+
+    def write(self, text: str) -> int:
+        if not isinstance(text, str):
+            raise TypeError(f"write() argument must be str, not {type(text).__name__}")
+        with self._lock:
+            lines, newline, self._rest = (self._rest + text).rpartition("\n")
+            self._print(lines + newline)
+        return len(text)
+
+    def flush(self) -> None:
+        """Nothing to do: whole lines are out already, and the display would write into any other."""
+
+    def finish(self) -> None:
+        """Print what has no end of line yet."""
+        with self._lock:
+            rest, self._rest = self._rest, ""
+            self._print(rest)
+
+    def _print(self, text: str) -> None:
+        if text:
+            with self._away():
+                self._stream.write(text)
+                self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
 class LiveProgress(Progress):
     """A line per running trial and the totals; gone while a block of the report is written, and at the end.
 
     What others print to stderr meanwhile appears above it.
     """
 
-    def __init__(self, output: Output) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._output = output
         self._stderr = sys.stderr
+        self._above = _Above(self._stderr, self.away)
+        self._display_lock = threading.RLock()
         frames = _FRAMES if can_encode(self._stderr, _FRAMES) else _PLAIN_FRAMES
         self._frames = fit(frames, self._stderr)
+        self._console = _SteadyConsole(file=self._stderr, no_color=True, highlight=False, markup=False, emoji=False)
+        self._live: Live | None = None
+
+    def start(self, total: int) -> None:
+        super().start(total)
+        self._show()
+        sys.stderr = cast("TextIO", self._above)
+
+    def _show(self) -> None:
+        # A new one each time: one that was stopped would remove lines above its first picture.
         self._live = Live(
-            console=_SteadyConsole(stderr=True, no_color=True, highlight=False, markup=False, emoji=False),
+            console=self._console,
             refresh_per_second=REDRAWS_PER_SECOND,
             transient=True,
             get_renderable=self._picture,
             redirect_stdout=False,
+            redirect_stderr=False,
         )
-
-    def start(self, total: int) -> None:
-        super().start(total)
         self._live.start()
+
+    def _hide(self) -> bool:
+        live, self._live = self._live, None
+        if live is not None:
+            live.stop()
+        return live is not None
 
     @contextlib.contextmanager
     def away(self) -> Iterator[None]:
-        # The lock of this object must be free: the thread that redraws holds one of its own and asks for this one.
-        if not self._live.is_started:
-            yield
-            return
-        self._live.stop()
-        yield
-        self._live.start()
+        # Not the lock of the figures: the thread that redraws holds one of its own and asks for that one.
+        with self._display_lock:
+            was_shown = self._hide()
+            try:
+                yield
+            finally:
+                if was_shown:
+                    self._show()
 
     def stop(self) -> None:
-        self._live.stop()
+        with self._display_lock:
+            self._hide()
+            if sys.stderr is self._above:
+                sys.stderr = self._stderr
+            self._above.finish()
 
     def _picture(self) -> Any:
         width = terminal_width(self._stderr) or DEFAULT_WIDTH

@@ -51,7 +51,7 @@ class ConsoleReporter:
         if options.progress == "live" and is_terminal(sys.stderr) and terminal not in ("dumb", "unknown"):
             from vally_reporter_console.live import LiveProgress
 
-            return LiveProgress(self._output)
+            return LiveProgress()
         return PlainProgress(self._output, verbose=options.verbose, heartbeat_s=self._heartbeat_s)
 
     def on_trial_start(self, event: TrialStart) -> None:
