@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -254,7 +253,7 @@ class EndpointJudge:
 
     def configure(self, provider: ProviderConfig | None) -> None:
         assert provider is not None
-        self._key = os.environ[provider.api_key_env or ""]
+        self._key = provider.api_key
 
     async def judge(self, request: JudgeRequest) -> JudgeReply:
         try:

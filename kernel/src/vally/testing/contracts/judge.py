@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -26,6 +26,8 @@ SCHEMA: Mapping[str, Any] = {
     "required": ["score", "reason"],
     "additionalProperties": False,
 }
+TOOL = "submit_grade"
+MAX_REMINDERS = 2
 VALID = {"score": 4, "reason": "good"}
 REFUSED = {"score": 0, "reason": "refused by the check"}
 
@@ -64,7 +66,8 @@ def judge_contract(factory: JudgeSpec | Callable[[], Any], serve: Serve) -> list
     """Cases every judge passes.
 
     `serve(replies)` is a context manager that makes an endpoint give these replies, one per call of the model and the
-    last one for ever, and yields the provider to configure; its key is the variable CONTRACT_API_KEY.
+    last one for ever, and yields the provider to configure; its key is the variable CONTRACT_API_KEY. The replies
+    also stand as a script in the question, so that `serve` need only run a `MockLlm` and yield its address.
     """
     checks = {
         "valid": _valid,
@@ -97,24 +100,18 @@ class _Subject:
     @contextmanager
     def configured(self, *replies: ModelReply) -> Iterator[Any]:
         """A judge whose endpoint gives these replies."""
-        before = os.environ.get(SECRET_VARIABLE)
-        os.environ[SECRET_VARIABLE] = SECRET
-        try:
-            with self._serve(replies) as provider:
-                judge = self.create()
-                judge.configure(provider)
-                yield judge
-        finally:
-            if before is None:
-                del os.environ[SECRET_VARIABLE]
-            else:
-                os.environ[SECRET_VARIABLE] = before
+        from vally.run.providers import resolve_provider
+
+        with self._serve(replies) as provider:
+            judge = self.create()
+            judge.configure(None if provider is None else resolve_provider(provider, {SECRET_VARIABLE: SECRET}))
+            yield judge
 
     async def ask(self, *replies: ModelReply, **fields: Any) -> JudgeReply:
         """Ask one question."""
         with self.configured(*replies) as judge:
             try:
-                reply: JudgeReply = await judge.judge(_request(**fields))
+                reply: JudgeReply = await judge.judge(_request(replies, **fields))
             finally:
                 await judge.shutdown()
         return reply
@@ -132,14 +129,30 @@ def _check(args: Mapping[str, object]) -> str | None:
     return "score 0 is not allowed" if args.get("score") == 0 else None
 
 
-def _request(**fields: Any) -> JudgeRequest:
+def _script(replies: Sequence[ModelReply]) -> str:
+    """The replies as a script of the mock model server."""
+    return "\n".join([*map(_line, replies[:-1]), *[_line(replies[-1], last=True)] * (MAX_REMINDERS + 1)])
+
+
+def _line(reply: ModelReply, *, last: bool = False) -> str:
+    if isinstance(reply, Answer):
+        return f"!tool {TOOL} {json.dumps(reply.args)}"
+    if isinstance(reply, Text):
+        return f"!say {reply.text}"
+    if isinstance(reply, Status):
+        return f"!fail {reply.code}" + ("" if last else " times=1")
+    return "!sleep 600"
+
+
+def _request(replies: Sequence[ModelReply], **fields: Any) -> JudgeRequest:
     from vally.run.judging import JudgeRequest, ToolSchema
 
     facts = {
         "model": "contract-model",
         "system_message": "You grade.",
-        "user_message": "Grade this.",
-        "tool": ToolSchema(name="submit_grade", description="Submit the grade.", parameters=SCHEMA),
+        "user_message": f"Grade this.\n\n{_script(replies)}",
+        "max_reminders": MAX_REMINDERS,
+        "tool": ToolSchema(name=TOOL, description="Submit the grade.", parameters=SCHEMA),
         "check": _check,
         "timeout_s": 30.0,
         **fields,
@@ -205,7 +218,7 @@ async def _concurrent(subject: _Subject, _: Path) -> None:
     with subject.configured(Answer(VALID)) as judge:
 
         async def ask() -> None:
-            replies.append(await judge.judge(_request()))
+            replies.append(await judge.judge(_request([Answer(VALID)])))
 
         async with anyio.create_task_group() as group:
             for _number in range(5):

@@ -83,7 +83,7 @@ class MockHandler(BaseHTTPRequestHandler):
             return
         if fault is not None and fault.kind == "fail":
             extra = {} if fault.retry_after is None else {"Retry-After": f"{fault.retry_after:g}"}
-            error = dialect.error(fault.value, "scripted failure")
+            error = dialect.error(fault.value, fault.message)
             self._finish(body, choice.number, error, fault.value, extra)
         elif fault is not None and fault.kind == "reset":
             self._log(body, choice.number, None)

@@ -16,6 +16,7 @@ _LINE = re.compile(
     r"(?:[ \t]+(.*?))?[ \t\r]*$",
     re.MULTILINE,
 )
+_OPTION = re.compile(r"(times|retry-after)=(.+)")
 _NAME = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_.-]*)\}")
 
 
@@ -37,6 +38,7 @@ class Fault:
 
     kind: str
     value: int = 0
+    message: str = "scripted failure"
     times: int | None = None
     retry_after: float | None = None
 
@@ -179,18 +181,20 @@ def _seconds(text: str) -> float:
 
 def _fault(word: str, text: str) -> Fault:
     words = text.split()
-    value = 0
+    fault = Fault(kind=word)
     if word in ("fail", "truncate"):
-        value = int(words.pop(0))
-    if word == "fail" and not 400 <= value <= 599:
+        fault = replace(fault, value=max(0, int(words.pop(0))))
+    if word == "fail" and not 400 <= fault.value <= 599:
         raise ValueError("expected an HTTP status from 400 to 599")
-    options = dict(option.split("=", 1) for option in words)
-    times, retry_after = options.pop("times", None), options.pop("retry-after", None)
-    if options:
-        raise ValueError(f"unknown option '{next(iter(options))}'")
-    return Fault(
-        kind=word,
-        value=max(0, value),
-        times=None if times is None else int(times),
-        retry_after=None if retry_after is None else _seconds(retry_after),
-    )
+    while words and (option := _OPTION.fullmatch(words[0])):
+        fault = _with_option(fault, option[1], option[2])
+        words.pop(0)
+    if words and word != "fail":
+        raise ValueError(f"'{words[0]}' is not understood")
+    return replace(fault, message=" ".join(words)) if words else fault
+
+
+def _with_option(fault: Fault, name: str, value: str) -> Fault:
+    if name == "times":
+        return replace(fault, times=int(value))
+    return replace(fault, retry_after=_seconds(value))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from vally import EndpointError, ProviderConfig, outgoing_headers, provider_secrets
@@ -23,37 +22,32 @@ class Endpoint:
 
     async def complete(self, body: Body) -> Body:
         """Make a request for a chat completion; raises `EndpointError`."""
-        return await self._called(lambda: self._client.chat.completions.with_raw_response.create(**body))
+        return await self._answer("/chat/completions", body)
 
     async def respond(self, body: Body) -> Body:
         """Make a request for a response; raises `EndpointError`."""
-        return await self._called(lambda: self._client.responses.with_raw_response.create(**body))
+        return await self._answer("/responses", body)
 
     async def close(self) -> None:
         """Close all connections."""
         await self._client.close()
 
-    async def _called(self, call: Callable[[], Awaitable[Any]]) -> Body:
+    async def _answer(self, path: str, body: Body) -> Body:
+        """The answer as it came: servers that are merely compatible leave out much of what the library's types have."""
         import openai
 
         try:
-            answer = (await call()).http_response.text
+            answer = await self._client.post(path, body=body, cast_to=object)
         except openai.APIStatusError as error:
             response = error.response
             raise EndpointError.of_status(error.status_code, response.text, response.headers, self._secrets) from error
         except openai.APIConnectionError as error:
             raise EndpointError.of_connection(error, self._secrets) from error
-        return _object(answer)
-
-
-def _object(text: str) -> Body:
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise EndpointError("the endpoint's answer is not JSON") from error
-    if not isinstance(value, dict):
-        raise EndpointError("the endpoint's answer is not a JSON object")
-    return value
+        except (openai.APIError, ValueError, RecursionError) as error:
+            raise EndpointError("the endpoint's answer is not JSON") from error
+        if not isinstance(answer, dict):
+            raise EndpointError("the endpoint's answer is not a JSON object")
+        return answer
 
 
 def _client(provider: ProviderConfig) -> AsyncOpenAI:
