@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 from vally import DIAGNOSTIC_CODES
 from vally_command_lint.findings import Finding, Level
@@ -70,6 +71,6 @@ def known_names() -> tuple[str, ...]:
     return tuple(sorted({*CHECKS, *LINT_CODES, *DIAGNOSTIC_CODES}))
 
 
-def finding(code: str, message: str, *, level: Level | None = None, **fields: object) -> Finding:
+def finding(code: str, message: str, *, level: Level | None = None, **fields: Any) -> Finding:
     """A finding of one of the own codes, at its usual level unless another one is given."""
-    return Finding(code=code, level=level or LINT_CODES[code].level, message=message, **fields)  # type: ignore[arg-type]
+    return Finding(code=code, level=level or LINT_CODES[code].level, message=message, **fields)

@@ -67,7 +67,7 @@ def command() -> click.Command:
     @plugin_options_for("grader", "executor")
     @display_options
     @click.pass_context
-    def run(ctx: click.Context, **options: Any) -> None:
+    def run(ctx: click.Context, /, **options: Any) -> None:
         """Check skills and evals without running anything.
 
         PATH is a skill, a SKILL.md, or a directory to search for skills; by default the current one.

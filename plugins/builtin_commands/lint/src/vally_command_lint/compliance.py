@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 from vally import SkillFile, did_you_mean
 from vally_command_lint.codes import SUB_CHECKS, finding
@@ -87,11 +88,11 @@ class _Frontmatter:
         self._values = skill.frontmatter
 
     @property
-    def at_start(self) -> dict[str, object]:
+    def at_start(self) -> dict[str, Any]:
         """The position of the frontmatter as a whole."""
         return {"file": self._file, "line": 1, "column": 1}
 
-    def _at(self, key: str, *, of_key: bool = False) -> dict[str, object]:
+    def _at(self, key: str, *, of_key: bool = False) -> dict[str, Any]:
         positions = self._skill.key_positions if of_key else self._skill.positions
         if key not in positions:
             return self.at_start

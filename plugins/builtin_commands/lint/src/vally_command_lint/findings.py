@@ -130,7 +130,8 @@ class LintReport:
     def all_findings(self) -> Iterator[Finding]:
         """Every finding in the order of the report."""
         yield from self.findings
-        for report in (*self.project, *self.skills, *self.evals):
+        reports: tuple[SkillReport | FileReport, ...] = (*self.project, *self.skills, *self.evals)
+        for report in reports:
             yield from report.findings
 
     def count(self, level: Level) -> int:

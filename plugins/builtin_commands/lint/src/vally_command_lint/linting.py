@@ -94,11 +94,11 @@ class _Linter:
         if options.whole_project:
             found = project_skill_directories(self.project)
             directories = sorted({*directories, *found}, key=lambda path: path.as_posix())
-        domains = options.known_domains and read_domains(options.known_domains, self.display(options.known_domains))
-        allow_file = options.allowed_dependencies
-        allowed = allow_file and read_allowed(allow_file, self.display(allow_file))
+        domain_file, allow_file = options.known_domains, options.allowed_dependencies
+        domains = None if domain_file is None else read_domains(domain_file, self.display(domain_file))
+        allowed = None if allow_file is None else read_allowed(allow_file, self.display(allow_file))
         reports, sources = SkillLinter(self.display, domains, allowed).check(directories)
-        if not allow_file or not allowed:
+        if allow_file is None or allowed is None:
             return reports, []
         return reports, list(unused_entries(allowed, dependency_keys(sources), self.display(allow_file)))
 

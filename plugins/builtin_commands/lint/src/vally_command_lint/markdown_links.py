@@ -44,9 +44,17 @@ def _parser() -> MarkdownIt:
     for name, rule in (("link", link), ("image", image), ("html_inline", html_inline)):
         parser.inline.ruler.at(name, _recording(rule))
     # Targets are wanted as written: what may follow is not the parser's business.
-    parser.normalizeLink = lambda url: url  # type: ignore[method-assign]
-    parser.validateLink = lambda _: True  # type: ignore[method-assign]
+    for name, function in (("normalizeLink", _unchanged), ("validateLink", _anything)):
+        setattr(parser, name, function)
     return parser
+
+
+def _unchanged(url: str) -> str:
+    return url
+
+
+def _anything(_: str) -> bool:
+    return True
 
 
 def _recording(rule: Callable[[Any, bool], bool]) -> Callable[[Any, bool], bool]:
@@ -104,8 +112,8 @@ def _in_html(html: str, start: int, block: Token, lines: Sequence[str]) -> Itera
     for line in html.split("\n"):
         offsets.append(offsets[-1] + len(line) + 1)
     for target, line_number, column in parser.found:
-        line, shown = _position(block, start + offsets[line_number - 1] + column, lines)
-        yield Link(target, line, shown)
+        number, shown = _position(block, start + offsets[line_number - 1] + column, lines)
+        yield Link(target, number, shown)
 
 
 class _Tags(HTMLParser):

@@ -19,6 +19,7 @@ from vally_command_lint.findings import Finding, Level
 from vally_command_lint.stimulus_entries import Entries, Entry, Reports, is_filled, quoted
 
 _ANY_SKILL = "*"
+Provider = tuple[str, str]
 
 
 @dataclass
@@ -37,8 +38,8 @@ class NamedItems:
             return
         offered = sorted({self._name(path) for path in declared})
         for entry in entries:
-            for provider, level in ((required, "warning"), (rejected, "info")):
-                if provider is None or entry.written.type != provider[0] or entry.written.constraint == "expect_skills":
+            for provider, level in _levels(required, rejected):
+                if entry.written.type != provider[0] or entry.written.constraint == "expect_skills":
                     continue
                 for place, name in _texts(entry, provider[1]):
                     if name not in offered and name != _ANY_SKILL:
@@ -61,8 +62,8 @@ class NamedItems:
         if tools is None:
             return
         for entry in entries:
-            for provider, level in ((required, "warning"), (rejected, "info")):
-                if provider is None or entry.written.type != provider[0]:
+            for provider, level in _levels(required, rejected):
+                if entry.written.type != provider[0]:
                     continue
                 for place, pattern in _texts(entry, provider[1]):
                     if not _matches_any(pattern, tools):
@@ -88,6 +89,14 @@ class NamedItems:
             return None
         except Exception:  # a plugin may raise anything; what it knows stays unknown
             return None
+
+
+def _levels(required: Provider | None, rejected: Provider | None) -> Iterator[tuple[Provider, Level]]:
+    """What is missing fails a check that requires it; one that rejects it passes for the wrong reason."""
+    if required is not None:
+        yield required, "warning"
+    if rejected is not None:
+        yield rejected, "info"
 
 
 def _texts(entry: Entry, key: str) -> Iterator[tuple[tuple[str | int, ...], str]]:

@@ -83,7 +83,8 @@ def _is_named(directory: str, base: str, text: str) -> bool:
     """Whether a text names a directory with a slash behind it that begins no longer path."""
     forms = {directory, os.path.relpath(directory, base or ".").replace(os.sep, "/")}
     return any(
-        f"{form}/" in text and re.search(rf"(?<![\w-]){re.escape(form)}/(?![\w.-])", text) is not None for form in forms
+        f"{form}/" in text and re.search(rf"(?<![\w-]){re.escape(form)}/(?![\w.%-])", text) is not None
+        for form in forms
     )
 
 

@@ -48,8 +48,8 @@ def check_references(source: SkillSource) -> Check:
 
 def _finding(source: SkillSource, link: Link, target: str, code: str, problem: str) -> Finding:
     hint = "use '/' between directories" if "\\" in target else None
-    at = {"file": source.main_file, "line": link.line, "column": link.column}
-    return finding(code, f"{target} {problem}", hint=hint, check=ID, **at)
+    message = f"{target} {problem}"
+    return finding(code, message, hint=hint, check=ID, file=source.main_file, line=link.line, column=link.column)
 
 
 @dataclass

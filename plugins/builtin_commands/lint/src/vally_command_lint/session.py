@@ -24,8 +24,8 @@ from vally import (
     print_warning,
     use_color,
 )
-from vally_command_lint import github
 from vally_command_lint.findings import LintReport
+from vally_command_lint.github_actions import annotation_lines, append_summary, is_active, wrapped
 from vally_command_lint.glyphs import Painter
 from vally_command_lint.linting import LintOptions, lint
 from vally_command_lint.severities import Severities
@@ -88,11 +88,12 @@ class LintSession:
         return project
 
     def _provider(self, project: Project, host: PluginHost) -> EvalProviderSpec | None:
-        named, cwd = self._options["eval_plugin"], self._context.cwd
-        if named is None and project.eval_provider is None:
+        given, cwd = self._options["eval_plugin"], self._context.cwd
+        named: str | None = given or project.eval_provider
+        if named is None:
             return None
-        bases = (self._base() or cwd, cwd) if named else (project.root,)
-        record = host.resolve_one("eval-provider", named or project.eval_provider, bases=bases)
+        bases = (self._base() or cwd, cwd) if given else (project.root,)
+        record = host.resolve_one("eval-provider", named, bases=bases)
         assert isinstance(record, EvalProviderSpec)
         return record
 
@@ -159,18 +160,18 @@ class LintSession:
         shown = TextReport(painter, verbose=context.display.verbose, quiet=context.display.quiet)
         text = "\n".join(shown.lines(report))
         text = f"{text.encode('utf-8', 'replace').decode()}\n" if text else ""
-        stream.write(github.wrapped(text) if github.is_active(context.environ) else text)
+        stream.write(wrapped(text) if is_active(context.environ) else text)
         stream.flush()
 
     def _tell_github(self, report: LintReport, project: Project) -> None:
         environ = self._context.environ
-        if not github.is_active(environ):
+        if not is_active(environ):
             return
         workspace = environ.get("GITHUB_WORKSPACE")
-        for line in github.annotations(report, root=project.root, workspace=workspace):
+        for line in annotation_lines(report, root=project.root, workspace=workspace):
             click.echo(line.encode("utf-8", "replace").decode(), err=True)
         summary = environ.get("GITHUB_STEP_SUMMARY")
         if summary:
-            problem = github.append_summary(report, summary, passed=report.passed)
+            problem = append_summary(report, summary, passed=report.passed)
             if problem is not None:
                 print_warning(f"step summary not written: {problem}")

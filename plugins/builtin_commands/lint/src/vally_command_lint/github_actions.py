@@ -26,7 +26,7 @@ def wrapped(text: str) -> str:
     return f"::stop-commands::{token}\n{text}::{token}::\n"
 
 
-def annotations(report: LintReport, *, root: Path, workspace: str | None) -> Iterator[str]:
+def annotation_lines(report: LintReport, *, root: Path, workspace: str | None) -> Iterator[str]:
     """At most ten lines per level."""
     for level in LEVELS:
         found = [item for item in report.all_findings if item.level == level]
@@ -76,13 +76,13 @@ def _summary(report: LintReport, passed: bool) -> Iterator[str]:
     yield f"## vally lint: {'passed' if passed else 'failed'}"
     yield ""
     yield counts
-    rows = [("skill", item.name, item) for item in report.skills]
-    files = [(item.kind, item.path, item) for item in (*report.project, *report.evals)]
-    if rows or files:
+    rows: list[tuple[str, str, SkillReport | FileReport]] = [("skill", item.name, item) for item in report.skills]
+    rows += [(item.kind, item.path, item) for item in (*report.project, *report.evals)]
+    if rows:
         yield ""
         yield "| what | name | result | errors | warnings |"
         yield "|---|---|---|---|---|"
-        for what, name, item in (*rows, *files):
+        for what, name, item in rows:
             yield _row(what, name, item)
     yield ""
 
