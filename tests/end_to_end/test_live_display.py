@@ -241,12 +241,29 @@ def test_what_others_print_appears_above_the_display(
     assert out.startswith("━━━ s ━━━\n")
 
 
+LOGS = """
+import logging
+
+from vally import ReporterSpec
+
+
+class Logs:
+    def on_trial_phase(self, event):
+        logging.getLogger("vally.logs").warning("phase %s", event.phase)
+
+
+RECORD = ReporterSpec(name="logs", summary="logs phases", factory=Logs)
+"""
+
+
 def test_the_diagnostic_log_appears_above_the_display(tmp_path: Path, terminal: Terminal) -> None:
     write_eval(tmp_path, {"s": 700})
-    assert watch(start(tmp_path, terminal, "--log-level", "info"), terminal) == 0
+    (tmp_path / "logs.py").write_text(LOGS)
+    assert watch(start(tmp_path, terminal, "--reporter-plugin", "./logs.py"), terminal) == 0
     assert any(TOTALS.match(line) for lines in terminal.states for line in lines)
-    assert [line for line in terminal.lines if line.startswith("INFO ")]
-    assert not [line for line in terminal.lines if "INFO" in line and not line.startswith("INFO ")]
+    logged = [line for line in terminal.lines if "vally.logs" in line]
+    phases = ("preparing", "running", "capturing", "grading", "cleanup")
+    assert logged == [f"WARNING vally.logs: phase {phase}" for phase in phases]
 
 
 def test_at_most_ten_trials_are_listed(tmp_path: Path, terminal: Terminal) -> None:

@@ -160,3 +160,42 @@ def test_reporters_are_called_in_the_order_of_their_records() -> None:
     ]
     feeds = active_reporters(PluginHost.from_objects(*records), {}, lambda *_: None)
     assert [item.record.name for item in feeds] == ["b", "c", "a"]
+
+
+def test_who_is_waited_for_at_the_end_is_told() -> None:
+    class Unfinished:
+        def on_trial_result(self, event: Any) -> None:
+            raise AssertionError("gets nothing")
+
+    waited: list[str] = []
+    target = board(Recorder(), Unfinished(), Slow())
+    target.feeds[2].notice_s = 30.0
+
+    async def main() -> None:
+        async with anyio.create_task_group() as group:
+            for item in target.feeds:
+                group.start_soon(item.run)
+            await target.finish(lambda named: named, waited.append)
+
+    anyio.run(main)
+    assert waited == ["r0"]
+
+
+def test_a_reporter_that_takes_long_at_the_end_is_told_too() -> None:
+    class Lingering:
+        def on_run_complete(self, event: Any) -> None:
+            end = time.monotonic() + 30
+            while not waited and time.monotonic() < end:
+                time.sleep(0.01)
+
+    waited: list[str] = []
+    target = board(Lingering())
+    target.feeds[0].notice_s = 0.05
+
+    async def main() -> None:
+        async with anyio.create_task_group() as group:
+            group.start_soon(target.feeds[0].run)
+            await target.finish(lambda named: named, waited.append)
+
+    anyio.run(main)
+    assert waited == ["r0"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -135,7 +134,6 @@ class Engine:
         self._lines: list[str] = []
         self._started = time.monotonic()
         self._started_at = timestamp()
-        self._log = logging.getLogger("vally.run")
 
     async def run(self) -> RunOutcome:
         """Run every item that can be run, record all, and close the run. Raises `ResultsWriteError` never."""
@@ -218,7 +216,7 @@ class Engine:
                     exit_code=0,
                     lines=tuple(self._lines),
                 ),
-                lambda name: self._log.info("running reporter %s", name),
+                self._wait_for_reporter,
             )
         return RunOutcome(
             summary=summary,
@@ -227,6 +225,10 @@ class Engine:
             stdout_closed=self._stopping.stdout_closed,
             lines=tuple(self._lines),
         )
+
+    def _wait_for_reporter(self, name: str) -> None:
+        if not self._settings.reporting.quiet:
+            self._settings.notice(f"running reporter {name}…")
 
     def _summary(self) -> RunSummary:
         return self._tally.run_summary(

@@ -23,6 +23,8 @@ COMPLETE_TIMEOUT_S = 60.0
 
 GATHER_S = 0.01
 """How long events are gathered before they are delivered: one hop to a thread then serves many short trials."""
+NOTICE_S = 1.0
+"""How long a built-in reporter may take for the end of a run before its name is shown; others are shown at once."""
 
 
 @dataclass(slots=True)
@@ -34,8 +36,16 @@ class _Call:
 class ReporterFeed:
     """One reporter with its queue; after an exception it gets nothing more."""
 
-    def __init__(self, record: ReporterSpec, instance: Any, on_failure: Callable[[str, Exception], None]) -> None:
+    def __init__(
+        self,
+        record: ReporterSpec,
+        instance: Any,
+        on_failure: Callable[[str, Exception], None],
+        *,
+        notice_s: float = 0.0,
+    ) -> None:
         self.record = record
+        self.notice_s = notice_s
         self._instance = instance
         self.on_failure = on_failure
         self._calls: list[_Call] = []
@@ -145,11 +155,25 @@ class ReporterFeed:
         self._closed = True
         self._wake.set()
 
-    async def complete(self, event: Any) -> Mapping[str, Path]:
-        """Call `on_run_complete` within its limit; returns the files it names."""
+    async def complete(self, event: Any, on_wait: Callable[[str], None]) -> Mapping[str, Path]:
+        """Call `on_run_complete` within its limit; returns the files it names. `on_wait` tells who is waited for."""
         method = getattr(self._instance, "on_run_complete", None)
         if self.disabled or method is None:
             return {}
+        if not self.notice_s:
+            on_wait(self.record.name)
+        async with anyio.create_task_group() as group:
+            if self.notice_s:
+                group.start_soon(self._notice, on_wait)
+            artifacts = await self._complete(method, event)
+            group.cancel_scope.cancel()
+        return artifacts
+
+    async def _notice(self, on_wait: Callable[[str], None]) -> None:
+        await anyio.sleep(self.notice_s)
+        on_wait(self.record.name)
+
+    async def _complete(self, method: Callable[..., Any], event: Any) -> Mapping[str, Path]:
         try:
             with reporting(), anyio.fail_after(COMPLETE_TIMEOUT_S):
                 named = await invoke(method, event, blocking=self.record.blocking)
@@ -177,7 +201,8 @@ def active_reporters(
         if record.option is not None and not flags.get(record.option):
             continue
         try:
-            feeds.append(ReporterFeed(record, host.create(record), on_failure))
+            notice_s = NOTICE_S if host.origin(record) == "built in" else 0.0
+            feeds.append(ReporterFeed(record, host.create(record), on_failure, notice_s=notice_s))
         except Exception as error:
             on_failure(record.name, error)
     return feeds
@@ -200,13 +225,12 @@ class ReporterBoard:
             feed.put_nowait(method, event)
 
     async def finish(
-        self, make_event: Callable[[Mapping[str, Path]], Any], on_start: Callable[[str], None]
+        self, make_event: Callable[[Mapping[str, Path]], Any], on_wait: Callable[[str], None]
     ) -> dict[str, Path]:
         """Drain and complete the reporters one after another; each sees the files named before it."""
         artifacts: dict[str, Path] = {}
         for feed in self.feeds:
             await feed.drain()
             feed.close()
-            on_start(feed.record.name)
-            artifacts.update(await feed.complete(make_event(artifacts)))
+            artifacts.update(await feed.complete(make_event(artifacts), on_wait))
         return artifacts
