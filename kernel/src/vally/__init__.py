@@ -57,6 +57,13 @@ if TYPE_CHECKING:
     from vally.model.evalspec import StagedFile as StagedFile
     from vally.model.evalspec import Stimulus as Stimulus
     from vally.model.evalspec import Suite as Suite
+    from vally.model.experiment import Axis as Axis
+    from vally.model.experiment import AxisValue as AxisValue
+    from vally.model.experiment import ExperimentConfig as ExperimentConfig
+    from vally.model.experiment import ResolvedExperiment as ResolvedExperiment
+    from vally.model.experiment import ResolvedSpec as ResolvedSpec
+    from vally.model.experiment import Variant as Variant
+    from vally.model.experiment import plan_digest as plan_digest
     from vally.model.fields import DurationText as DurationText
     from vally.model.fields import EnvironmentMap as EnvironmentMap
     from vally.model.fields import NegatedFlag as NegatedFlag
@@ -72,6 +79,7 @@ if TYPE_CHECKING:
     from vally.model.jsonio import record_line as record_line
     from vally.model.jsonio import timestamp as timestamp
     from vally.model.merging import merge_environments as merge_environments
+    from vally.model.merging import merge_variant_override as merge_variant_override
     from vally.model.metrics import compute_metrics as compute_metrics
     from vally.model.metrics import settle_metrics as settle_metrics
     from vally.model.patterns import pattern_values as pattern_values
@@ -221,6 +229,7 @@ if TYPE_CHECKING:
     from vally.run.verdicts import EvalRules as EvalRules
     from vally.run.verdicts import StimulusTally as StimulusTally
     from vally.run.verdicts import TrialFacts as TrialFacts
+    from vally.spec import LoadedExperiment as LoadedExperiment
     from vally.spec import LoadedSpec as LoadedSpec
     from vally.spec import SkillFile as SkillFile
     from vally.spec import adjust as adjust
@@ -230,12 +239,16 @@ if TYPE_CHECKING:
     from vally.spec import find_skills as find_skills
     from vally.spec import inspect_skill as inspect_skill
     from vally.spec import load_eval_spec as load_eval_spec
+    from vally.spec import load_experiment_config as load_experiment_config
     from vally.spec import load_project as load_project
     from vally.spec import parse_skill as parse_skill
     from vally.spec import read_eval_spec as read_eval_spec
+    from vally.spec import read_experiment as read_experiment
+    from vally.spec import read_experiment_config as read_experiment_config
     from vally.spec import read_foreign_spec as read_foreign_spec
     from vally.spec import read_project as read_project
     from vally.spec import resolve_environment as resolve_environment
+    from vally.spec import resolve_experiment as resolve_experiment
     from vally.spec import resolve_stimulus as resolve_stimulus
     from vally.spec import stimulus_prompts as stimulus_prompts
     from vally.spec import suite_files as suite_files
@@ -256,6 +269,8 @@ if TYPE_CHECKING:
     from vally.text.globs import compile_glob as compile_glob
     from vally.text.globs import escape_glob as escape_glob
     from vally.text.globs import expand_glob as expand_glob
+    from vally.text.glyphs import can_encode as can_encode
+    from vally.text.glyphs import fit_glyphs as fit_glyphs
     from vally.text.literal import contains_literal as contains_literal
     from vally.text.numbers import compact_json as compact_json
     from vally.text.numbers import es_number as es_number
@@ -291,12 +306,15 @@ _NAMES = {
         "Artifacts Attachment Constraints Defaults Diagnostic Environment EvalSpec ExecutorChoice GitSource "
         "GraderEntry McpServer Position Project ProviderConfig Related Scoring StagedFile Stimulus Suite"
     ),
+    "vally.model.experiment": (
+        "Axis AxisValue ExperimentConfig ResolvedExperiment ResolvedSpec Variant plan_digest"
+    ),
     "vally.model.fields": (
         "DurationText EnvironmentMap NegatedFlag NonEmpty OneOrMore SpecFile ToolPatterns WorkspaceDirectory "
         "WorkspaceGlob"
     ),
     "vally.model.jsonio": "canonical_json content_hash parse_timestamp record_line timestamp",
-    "vally.model.merging": "merge_environments",
+    "vally.model.merging": "merge_environments merge_variant_override",
     "vally.model.metrics": "compute_metrics settle_metrics",
     "vally.model.patterns": "pattern_values",
     "vally.model.results": (
@@ -353,9 +371,11 @@ _NAMES = {
         "TrialOutcome WorkspaceChoice"
     ),
     "vally.spec": (
-        "LoadedSpec SkillFile adjust discover_evals expand_spec_words find_project find_skills inspect_skill "
-        "load_eval_spec load_project parse_skill read_eval_spec read_foreign_spec read_project resolve_environment "
-        "resolve_stimulus stimulus_prompts suite_files validate_eval_spec"
+        "LoadedExperiment LoadedSpec SkillFile adjust discover_evals expand_spec_words find_project "
+        "find_skills inspect_skill load_eval_spec load_experiment_config load_project parse_skill "
+        "read_eval_spec read_experiment read_experiment_config read_foreign_spec read_project "
+        "resolve_environment resolve_experiment resolve_stimulus stimulus_prompts suite_files "
+        "validate_eval_spec"
     ),
     "vally.spec.codes": "DIAGNOSTIC_CODES",
     "vally.spec.schema": "json_schema",
@@ -365,6 +385,7 @@ _NAMES = {
     ),
     "vally.text.durations": "InvalidDuration format_duration parse_duration",
     "vally.text.globs": "InvalidGlob compile_glob escape_glob expand_glob",
+    "vally.text.glyphs": "can_encode fit_glyphs",
     "vally.text.literal": "contains_literal",
     "vally.text.numbers": "compact_json es_number fixed one_decimal two_decimals",
     "vally.text.regex": "InvalidRegex Regex RegexError RegexMatch RegexTimeout compile_regex",

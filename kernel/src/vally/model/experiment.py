@@ -10,7 +10,6 @@ from typing import Any
 
 from vally.model.evalspec import Diagnostic, EvalSpec
 from vally.model.jsonio import content_hash
-from vally.model.results import NO_MODEL
 
 EnvironmentText = str | Mapping[str, object] | None
 """The name of an environment of the project file, or a mapping with the keys of a spec."""
@@ -109,6 +108,8 @@ class ResolvedSpec:
 
     def shard_keys(self) -> Iterator[str]:
         """The keys of its trials in plan order; `runs: 0` has none."""
+        from vally.model.results import NO_MODEL
+
         defaults = self.spec.defaults
         model = defaults.model or NO_MODEL
         runs = 1 if defaults.runs is None else defaults.runs

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,17 +13,22 @@ _LISTS = ("files", "commands")
 _MAPS = ("mcpServers", "env")
 
 
-def merge_environment_mappings(*layers: Mapping[str, Any]) -> dict[str, Any]:
+def _real(path: Any) -> str:
+    return str(os.path.realpath(path))
+
+
+def merge_environment_mappings(*layers: Mapping[str, Any], real: Callable[[Any], str] = _real) -> dict[str, Any]:
     """Merge environments with the keys of a spec, later ones over earlier ones.
 
     Skills are united, files and commands appended, an explicit empty list clears. `mcpServers` and `env` are laid
-    over each other by key, where None removes; every other key is replaced as a whole.
+    over each other by key, where None removes; every other key is replaced as a whole. `real` tells which directory a
+    path of a skill leads to.
     """
     merged: dict[str, Any] = {}
     for layer in layers:
         for key, value in layer.items():
             if key == "skills":
-                merged[key] = _united((*merged.get(key, ()), *value)) if value else []
+                merged[key] = _united([*merged.get(key, ()), *value], real) if value else []
             elif key in _LISTS:
                 merged[key] = [*merged.get(key, ()), *value] if value else []
             elif key in _MAPS:
@@ -34,16 +39,14 @@ def merge_environment_mappings(*layers: Mapping[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def _united(skills: Iterable[Any]) -> list[Any]:
+def _united(skills: list[Any], real: Callable[[Any], str]) -> list[Any]:
     """Skills without those that lead to the same directory."""
+    if len(skills) == 1:
+        return skills
     kept: dict[str, Any] = {}
     for skill in skills:
-        kept.setdefault(_real(skill), skill)
+        kept.setdefault(real(skill), skill)
     return list(kept.values())
-
-
-def _real(skill: Any) -> str:
-    return str(os.path.realpath(skill))
 
 
 def merge_variant_override(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

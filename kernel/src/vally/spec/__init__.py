@@ -8,6 +8,11 @@ from vally.spec.diagnostics import format_diagnostic as format_diagnostic
 from vally.spec.discovery import discover_evals as discover_evals
 from vally.spec.discovery import expand_spec_words as expand_spec_words
 from vally.spec.discovery import suite_files as suite_files
+from vally.spec.experiments import LoadedExperiment as LoadedExperiment
+from vally.spec.experiments import load_experiment_config as load_experiment_config
+from vally.spec.experiments import read_experiment as read_experiment
+from vally.spec.experiments import read_experiment_config as read_experiment_config
+from vally.spec.experiments import resolve_experiment as resolve_experiment
 from vally.spec.loader import LoadedSpec as LoadedSpec
 from vally.spec.loader import load_eval_spec as load_eval_spec
 from vally.spec.loader import read_eval_spec as read_eval_spec

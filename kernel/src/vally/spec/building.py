@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from vally.errors import PluginError
@@ -57,7 +57,8 @@ def build_spec(loading: Loading, node: MappingNode) -> EvalSpec | None:
     effective = [
         make_effective(loading, merge_environments(loading, layers, parts.layers), parts) for parts in read.stimuli
     ]
-    return finish_spec(loading, read, (defaults, read.section.get("defaults")), layers, effective)
+    spec = finish_spec(loading, read, (defaults, read.section.get("defaults")), layers, effective)
+    return replace(spec, document={**spec.document, "stimuli": copied(spec.document["stimuli"])})
 
 
 def finish_spec(
@@ -128,7 +129,7 @@ def _document(
     if defaults is not None:
         document["defaults"] = plain_defaults(defaults)
     document.update({key: copied(layer.shown) for key, layer in layers.items() if layer.shown})
-    document["stimuli"] = [copied(item.stimulus.document) for item in effective if item.parts.usable]
+    document["stimuli"] = [item.stimulus.document for item in effective if item.parts.usable]
     if section.get("scoring") is not None:
         document["scoring"] = shown_scoring(section.get("scoring"))
     if section.get("tags"):

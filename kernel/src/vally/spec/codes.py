@@ -11,7 +11,7 @@ from vally.text.display import sanitise
 
 QUOTED_LENGTH = 80
 # Texts made here or by a parser, not values quoted from a file.
-_WHOLE = frozenset({"problem", "reason", "text", "where", "expected", "wanted", "file", "message"})
+_WHOLE = frozenset({"problem", "reason", "text", "where", "expected", "wanted", "file", "message", "pointers"})
 
 
 @dataclass(frozen=True, slots=True)

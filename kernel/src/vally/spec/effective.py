@@ -8,10 +8,9 @@ from typing import Any
 
 from vally.model.evalspec import Artifacts, Position, Stimulus
 from vally.model.merging import copied
-from vally.spec.constraints import EXPECTED_SKILLS, check_skill_names, limits, needs_skills, shown_constraints
+from vally.spec.constraints import EXPECTED_SKILLS, check_skill_names, limits, needs_skills
 from vally.spec.environments import (
     ENVIRONMENT_KEYS,
-    NO_LAYER,
     Layer,
     Merged,
     merge_layers,
@@ -36,23 +35,10 @@ class Effective:
 
 
 def merge_environments(loading: Loading, root: Mapping[str, Layer], own: Mapping[str, Layer]) -> Environments:
-    """The environments of a stimulus by key; those of stimuli that add nothing are merged once."""
-    key = ("merged", *(id(layers.get(name, NO_LAYER)) for layers in (root, own) for name in ENVIRONMENT_KEYS))
-    if key not in loading.memo:
-        loading.memo[key] = _merged(root, own)
-    environments: Environments = loading.memo[key]
-    return environments
-
-
-def _merged(root: Mapping[str, Layer], own: Mapping[str, Layer]) -> Environments:
-    merged = {key: merge_layers(root.get(key, NO_LAYER), own[key]) for key in ENVIRONMENT_KEYS}
-    merged[EFFECTIVE] = merge_layers(
-        root.get("environment", NO_LAYER),
-        root.get("agent_environment", NO_LAYER),
-        own["environment"],
-        own["agent_environment"],
-    )
-    return merged
+    """The environments of a stimulus by key."""
+    merged = {key: merge_layers(loading, root[key], own[key]) for key in ENVIRONMENT_KEYS}
+    effective = (layers[key] for layers in (root, own) for key in ("environment", "agent_environment"))
+    return {**merged, EFFECTIVE: merge_layers(loading, *effective)}
 
 
 def make_effective(loading: Loading, environments: Environments, parts: StimulusParts) -> Effective:
@@ -93,24 +79,9 @@ def _stimulus(parts: StimulusParts, merged: Environments) -> Stimulus:
 
 
 def _document(parts: StimulusParts, merged: Environments) -> dict[str, Any]:
-    """The stimulus with spec keys; nothing in it is shared with the stimulus or with another document."""
-    read, section = parts.read, parts.read.section
-    document = {
-        "name": read.name,
-        "prompt": "\n\n".join(read.turns),
-        "turns": list(section.get("turns", ())),
-        **{key: merged[key].shown for key in ENVIRONMENT_KEYS},
-        "tags": {key: value if isinstance(value, str) else list(value) for key, value in parts.tags.items()},
-        "graders": parts.graders,
-        "rubric": list(section.get("rubric", ())),
-        "constraints": shown_constraints(parts.constraints),
-        "artifacts": {key: list(globs) for key, globs in parts.artifacts.items()},
-        "attachments": parts.attachments[1],
-        "simulation": parts.simulation,
-        **parts.golden[1],
-        "source": read.source,
-    }
-    return {key: copied(value) for key, value in document.items() if value not in (None, {}, [])}
+    """The stimulus with spec keys; no two stimuli of a spec share anything in it."""
+    shown = {key: copied(merged[key].shown) for key in ENVIRONMENT_KEYS if merged[key].shown}
+    return {**parts.document, **shown}
 
 
 def _position(node: Node) -> Position:

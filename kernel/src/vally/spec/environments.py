@@ -239,13 +239,19 @@ class Merged:
         return environment_of(self.actual)
 
 
-def merge_layers(*layers: Layer) -> Merged:
-    """Merge layers, later ones over earlier ones."""
-    return Merged(
-        layers,
-        merge_environment_mappings(*(layer.actual for layer in layers)),
-        merge_environment_mappings(*(layer.shown for layer in layers)),
-    )
+def merge_layers(loading: Loading, *layers: Layer) -> Merged:
+    """Merge layers, later ones over earlier ones; the same layers are merged once."""
+    layers = tuple(layer for layer in layers if layer is not NO_LAYER)
+    key = ("layers", *map(id, layers))
+    if key not in loading.memo:
+        # The result keeps the layers, so that their identities stay their own.
+        loading.memo[key] = Merged(
+            layers,
+            merge_environment_mappings(*(layer.actual for layer in layers), real=loading.real_path),
+            merge_environment_mappings(*(layer.shown for layer in layers), real=loading.real_path),
+        )
+    merged: Merged = loading.memo[key]
+    return merged
 
 
 def check_named(node: Node, name: str, collector: Collector) -> None:

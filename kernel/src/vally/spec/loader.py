@@ -11,15 +11,14 @@ from vally.errors import SpecError
 from vally.model.evalspec import Diagnostic, EvalSpec, Position, Project
 from vally.spec.building import build_spec
 from vally.spec.diagnostics import Collector, Place, adjust, raise_errors
-from vally.spec.files import SPEC_BYTES, read_file
+from vally.spec.files import SPEC_BYTES
 from vally.spec.loading import Loading
 from vally.spec.nodes import Entry, MappingNode, Node, ScalarNode, SequenceNode, Source
 from vally.spec.paths import relative_display
 from vally.spec.placeholders import SPEC_RULE, Parameters
 from vally.spec.plain_nodes import nodes_of
 from vally.spec.project import environment_params, find_project
-from vally.spec.reader import read_yaml
-from vally.spec.sections import wrong_type
+from vally.spec.reader import read_mapping
 from vally.spec.spec_keys import SPEC
 
 if TYPE_CHECKING:
@@ -90,13 +89,15 @@ def read_eval_spec(
     strict: bool = False,
     lint: bool = False,
     skill_dirs: bool = False,
+    content: bytes | None = None,
 ) -> LoadedSpec:
     """Read a spec with every diagnostic; never raises for what the file holds.
 
     `strict` raises warnings to errors, `lint` uses the levels of `vally lint`, `skill_dirs` says that skills are
-    offered where a stimulus declares none. Raises PluginError when a plugin the user named cannot be used.
+    offered where a stimulus declares none, `content` stands for what the file holds. Raises PluginError when a plugin
+    the user named cannot be used.
     """
-    loading = _loading(Path(path), None, project, host, lint=lint, skill_dirs=skill_dirs)
+    loading = start_loading(Path(path), None, project, host, lint=lint, skill_dirs=skill_dirs, content=content)
     loading.parameters = Parameters(params or {}, environ or {})
     return _loaded(loading, parse_spec(loading), strict=strict)
 
@@ -112,13 +113,13 @@ def read_foreign_spec(
     skill_dirs: bool = False,
 ) -> LoadedSpec:
     """Like read_eval_spec for a spec that an eval provider made from the file at `path`; placeholders are text."""
-    loading = _loading(Path(path), foreign.base_dir, project, host, lint=lint, skill_dirs=skill_dirs)
+    loading = start_loading(Path(path), foreign.base_dir, project, host, lint=lint, skill_dirs=skill_dirs)
     node = nodes_of(foreign.spec, loading.source, foreign.positions)
     assert isinstance(node, MappingNode)
     return _loaded(loading, node, strict=strict)
 
 
-def _loading(
+def start_loading(
     path: Path,
     base: Path | None,
     project: Project | None,
@@ -126,13 +127,18 @@ def _loading(
     *,
     lint: bool,
     skill_dirs: bool,
+    content: bytes | None = None,
 ) -> Loading:
+    """The start of a load: the file, its project, and the plugins."""
     absolute = path.absolute()
     if project is None:
         project = find_project(absolute.parent, Path.cwd())
     return Loading(
         source=Source(
-            relative_display(absolute, project.root, Path.cwd()), absolute, (base or absolute.parent).absolute()
+            relative_display(absolute, project.root, Path.cwd()),
+            absolute,
+            (base or absolute.parent).absolute(),
+            content,
         ),
         collector=Collector(lint=lint),
         project=project,
@@ -161,16 +167,9 @@ def _installed_plugins() -> PluginHost:
 
 def parse_spec(loading: Loading) -> MappingNode | None:
     """Steps 1 to 4: the tree with placeholders filled and older spellings rewritten, or None after an error."""
-    collector, source = loading.collector, loading.source
-    data = read_file(source.path, source, SPEC_BYTES, collector)
-    node = None if data is None else read_yaml(data, source, collector)
-    if collector.has_errors:
-        return None
+    collector = loading.collector
+    node = read_mapping(loading.source, SPEC_BYTES, collector, "an eval spec")
     if node is None:
-        collector.add("empty-document", Node(source, 1, 1))
-        return None
-    if not isinstance(node, MappingNode):
-        wrong_type(node, Place(), collector, "a mapping", title="an eval spec")
         return None
     filled = loading.filler.fill(node, SPEC_RULE)
     assert isinstance(filled, MappingNode)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import cached_property
+import os
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class Loading:
-    """The state of one load. `skill_dirs` tells that skills are offered where a stimulus declares none."""
+    """The state of one load. `skill_dirs` tells that skills are offered where a stimulus declares none.
+
+    `memo` has what was read and reported once, `facts` what is known of the file system.
+    """
 
     source: Source
     collector: Collector
@@ -28,16 +31,33 @@ class Loading:
     parameters: Parameters = field(default_factory=Parameters)
     skill_dirs: bool = False
     memo: dict[Any, Any] = field(default_factory=dict)
+    facts: dict[Any, Any] = field(default_factory=dict)
 
     @property
     def filler(self) -> Filler:
         """Fills placeholders with the parameters of this load."""
         return Filler(self.parameters, self.collector)
 
-    @cached_property
+    @property
     def committed(self) -> bool:
         """Whether the spec lies in a git work tree."""
-        return paths.repository_root(self.source.path) is not None
+        key = ("committed", self.source.path)
+        if key not in self.facts:
+            self.facts[key] = paths.repository_root(self.source.path) is not None
+        committed: bool = self.facts[key]
+        return committed
+
+    def real_path(self, path: str | Path) -> str:
+        """Where a path leads."""
+        key = ("real path", str(path))
+        if key not in self.facts:
+            self.facts[key] = os.path.realpath(path)
+        real: str = self.facts[key]
+        return real
+
+    def fresh(self) -> Loading:
+        """The same load with no findings yet."""
+        return replace(self, collector=Collector(lint=self.collector.lint), memo={})
 
     def resolve(self, node: ScalarNode, place: Place, text: str | None = None) -> Path:
         """The absolute path that a scalar names, from the directory of its file.
@@ -47,13 +67,17 @@ class Loading:
         written = node.text if text is None else text
         self.check_absolute(node, place)
         path = paths.absolute(node.source.base, written)
-        if node.source is self.source or paths.exists(path):
+        if not self.is_in_project_file(node) or paths.exists(path):
             return path
         legacy = paths.absolute(self.source.base, written)
         if legacy != path and paths.exists(legacy):
             self.warn_legacy_base(node, place)
             return legacy
         return path
+
+    def is_in_project_file(self, node: Node) -> bool:
+        """Whether a node stands in the project file, whose paths were once relative to the spec."""
+        return node.source.path == self.project.path
 
     def check_absolute(self, node: ScalarNode, place: Place) -> None:
         """Warn about an absolute path in a committed spec."""

@@ -112,6 +112,9 @@ def read_servers(
 
 def _dataclass(name: str, section: Section) -> McpServer:
     values = dict(section.values)
+    if "cwd" in values and section.at("cwd").source.base != section.at("command").source.base:
+        # A variant may set either alone, relative to its own file.
+        values["cwd"] = _absolute_cwd(section.at("cwd"), values["cwd"])
     timeout = values.pop("timeout", None)
     tools = values.pop("tools", None)
     return McpServer(
@@ -120,7 +123,7 @@ def _dataclass(name: str, section: Section) -> McpServer:
         args=tuple(values.pop("args", ())),
         timeout_ms=timeout.ms if timeout else None,
         tools=None if tools is None else tuple(tools),
-        base_dir=section.node.source.base,
+        base_dir=section.at("command").source.base,
         **values,
     )
 
@@ -136,9 +139,13 @@ def _shown(section: Section) -> dict[str, Any]:
     if "timeout" in section.values:
         record["timeout"] = section.values["timeout"].text
     cwd = section.written.get("cwd")
-    if isinstance(cwd, ScalarNode) and cwd.written is None and not cwd.text.startswith(_WORKSPACE):
-        record["cwd"] = absolute(section.node.source.base, cwd.text).as_posix()
+    if isinstance(cwd, ScalarNode) and cwd.written is None:
+        record["cwd"] = _absolute_cwd(cwd, cwd.text)
     return record
+
+
+def _absolute_cwd(node: Node, text: str) -> str:
+    return text if text.startswith(_WORKSPACE) else absolute(node.source.base, text).as_posix()
 
 
 def _texts(node: Node, values: Mapping[str, str]) -> dict[str, str]:

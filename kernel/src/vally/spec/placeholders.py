@@ -33,6 +33,7 @@ _NUMBER = "row_number"
 # Shorter values are words that occur anywhere.
 _SHORTEST_SECRET = 8
 _ROW = "row."
+_EVAL = "eval."
 
 
 def _rules(**rules: Rule) -> Mapping[str, object]:
@@ -121,6 +122,8 @@ class Filler:
     collector: Collector
     rows: bool = False
     """Inside a template: placeholders of rows stay."""
+    variables: bool = False
+    """Inside what changes a spec: variables of the eval stay."""
 
     def fill(self, node: Node, rule: Rule, place: Place = ROOT) -> Node:
         """A copy of the tree with its placeholders filled by the rule of each place."""
@@ -134,7 +137,7 @@ class Filler:
         return self._mapping(node, rule, place)
 
     def _sequence(self, node: SequenceNode, rule: Rule, place: Place) -> Node:
-        inner = rule if isinstance(rule, str) else _below(rule, None)
+        inner = rule_below(rule, None)
         items = node.items
         if rule == RUBRIC:
             items = [item if isinstance(item, ScalarNode) else source_text(item) for item in items]
@@ -146,7 +149,7 @@ class Filler:
     def _mapping(self, node: MappingNode, rule: Rule, place: Place) -> Node:
         entries = []
         for key, value in node.entries:
-            inner = rule if isinstance(rule, str) else _below(rule, key.text)
+            inner = rule_below(rule, key.text)
             rows, self.rows = self.rows, self.rows or (key.text == "template" and inner is STIMULUS_RULE)
             entries.append(Entry(key, self.fill(value, inner, place.key(key.text))))
             self.rows = rows
@@ -178,7 +181,7 @@ class Filler:
     def _piece(self, node: ScalarNode, hole: Hole, rule: str, copy: ScalarNode, place: Place) -> tuple[str, str, bool]:
         """What stands for a placeholder, what records show for it, and whether it is still one."""
         source = node.text[hole.start : hole.end]
-        if self.rows and is_row(hole):
+        if (self.rows and is_row(hole)) or (self.variables and is_variable(hole)):
             return source, source, True
         if "." in hole.name or (rule == WORKING_DIRECTORY and hole.name == "workspace"):
             return source, source, False
@@ -203,8 +206,15 @@ def is_row(hole: Hole) -> bool:
     return hole.name.startswith(_ROW) or (hole.name == _NUMBER and hole.default is None)
 
 
-def _below(rule: Mapping[str, object], key: str | None) -> Rule:
+def is_variable(hole: Hole) -> bool:
+    """Whether a placeholder is filled from the path of an eval."""
+    return hole.name.startswith(_EVAL)
+
+
+def rule_below(rule: Rule, key: str | None) -> Rule:
     """The rule for the value of a key; None is an item of a list."""
+    if isinstance(rule, str):
+        return rule
     if key is not None and key.startswith("x-") and key not in rule and ANY not in rule:
         return IGNORED
     found = rule.get(key if key is not None else ANY, rule.get(ANY, SETTING))

@@ -47,7 +47,7 @@ def resolve_environment(
         node = loading.filler.fill(nodes_of(environment, source), ENVIRONMENT_RULE)
     layer = read_layer(loading, node, Place(label="environment"))  # type: ignore[arg-type]  # both are nodes
     raise_errors(loading.collector.ordered())
-    return merge_layers(layer).environment
+    return merge_layers(loading, layer).environment
 
 
 def _no_plugins() -> PluginHost:

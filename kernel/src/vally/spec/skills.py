@@ -154,7 +154,7 @@ def _expanded(loading: Loading, node: ScalarNode, place: Place, pattern: str) ->
     loading.check_absolute(node, place)
     try:
         found = _matching(node.source.base, pattern)
-        if not found and node.source is not loading.source and (found := _matching(loading.source.base, pattern)):
+        if not found and loading.is_in_project_file(node) and (found := _matching(loading.source.base, pattern)):
             loading.warn_legacy_base(node, place)
     except InvalidGlob as error:
         loading.collector.add("invalid-glob", node, place, pattern=pattern, reason=error.reason)
@@ -172,8 +172,8 @@ def _matching(base: Path, pattern: str) -> list[Path]:
 def skill_name(loading: Loading, directory: Path) -> str:
     """The name of a skill: that of its frontmatter, else its directory's."""
     key = ("skill", directory)
-    if key not in loading.memo:
+    if key not in loading.facts:
         skill = read_skill(directory, Collector(muted=True))
-        loading.memo[key] = skill.name if skill else directory.name
-    name: str = loading.memo[key]
+        loading.facts[key] = skill.name if skill else directory.name
+    name: str = loading.facts[key]
     return name

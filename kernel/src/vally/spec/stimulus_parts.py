@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from vally.model.evalspec import Attachment, GraderEntry
+from vally.model.merging import copied
 from vally.spec.attachments import read_attachments
-from vally.spec.constraints import constraint_entries, read_constraints
+from vally.spec.constraints import constraint_entries, read_constraints, shown_constraints
 from vally.spec.diagnostics import Collector, Place, related
 from vally.spec.environments import Layer, read_layers
 from vally.spec.golden import read_golden
@@ -32,7 +34,7 @@ class Root:
     grader_node: Node | None = None
 
 
-@dataclass(slots=True)
+@dataclass
 class StimulusParts:
     """One stimulus as far as no variant changes it; pairs hold what the run uses and what records show."""
 
@@ -48,6 +50,26 @@ class StimulusParts:
     simulation: dict[str, Any] | None
     artifacts: Mapping[str, tuple[str, ...]]
     tags: Mapping[str, str | tuple[str, ...]]
+
+    @cached_property
+    def document(self) -> dict[str, Any]:
+        """All of it with spec keys, made once."""
+        section = self.read.section
+        document = {
+            "name": self.read.name,
+            "prompt": "\n\n".join(self.read.turns),
+            "turns": list(section.get("turns", ())),
+            "tags": {key: value if isinstance(value, str) else list(value) for key, value in self.tags.items()},
+            "graders": self.graders,
+            "rubric": list(section.get("rubric", ())),
+            "constraints": shown_constraints(self.constraints),
+            "artifacts": {key: list(globs) for key, globs in self.artifacts.items()},
+            "attachments": self.attachments[1],
+            "simulation": self.simulation,
+            **self.golden[1],
+            "source": self.read.source,
+        }
+        return {key: copied(value) for key, value in document.items() if value not in (None, {}, [])}
 
     @property
     def usable(self) -> bool:

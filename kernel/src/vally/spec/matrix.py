@@ -1,0 +1,131 @@
+"""The matrix of an experiment: axes with labelled values, whose product makes the variants."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from vally.model.experiment import Axis, AxisValue
+from vally.spec.diagnostics import Collector, Place
+from vally.spec.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from vally.spec.pointers import tokens_of
+from vally.spec.sections import INVALID, Section, wrong_type, wrong_value
+from vally.spec.settings import Setting
+from vally.spec.shapes import read_plain
+
+MIN_VARIANTS, MAX_VARIANTS = 2, 256
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One value of an axis."""
+
+    axis: str
+    label: str
+    label_node: ScalarNode
+    setting: Setting
+
+
+@dataclass(frozen=True, slots=True)
+class ReadAxis:
+    """One axis; `path_node` is where its pointer stands."""
+
+    axis: Axis
+    choices: tuple[Choice, ...]
+    path_node: Node
+
+
+def read_axes(node: Node, axes: Mapping[str, Section], place: Place, collector: Collector) -> list[ReadAxis] | None:
+    """The axes in the order of the file, or None when any of them is wrong."""
+    read: list[ReadAxis | None] = []
+    for key, _ in node.entries if isinstance(node, MappingNode) else ():
+        section = axes.get(key.text)
+        if not _is_label(key.text):
+            collector.add("invalid-matrix-label", key, place.key(key.text), name=key.text)
+            read.append(None)
+        elif section is None:
+            read.append(None)
+        else:
+            section.place = place.key(key.text).named(f"matrix.{key.text}", f"axis '{key.text}'")
+            read.append(_axis(section, key.text, collector))
+    found = [axis for axis in read if axis is not None]
+    return found if len(found) == len(read) == len(axes) else None
+
+
+def _is_label(text: str) -> bool:
+    return bool(text.strip()) and not any(
+        character in ",=" or unicodedata.category(character) == "Cc" for character in text
+    )
+
+
+def _axis(section: Section, name: str, collector: Collector) -> ReadAxis | None:
+    node, place = section.get("values"), section.place.key("values")
+    if node is not None and not isinstance(node, SequenceNode):
+        wrong_type(node, place, collector, "a list")
+        return None
+    if isinstance(node, SequenceNode) and not node.items:
+        wrong_value(node, place, collector, "at least one item", value="an empty list")
+        return None
+    written = [] if node is None else node.items
+    items = [_choice(section, name, item, place.item(index), collector) for index, item in enumerate(written)]
+    choices = [choice for choice in items if choice is not None]
+    unique = _are_unique(choices, place, collector)
+    if not items or not unique or len(choices) < len(items) or "path" not in section.values:
+        return None
+    values = tuple(AxisValue(label=choice.label, value=_plain(choice.setting.value)) for choice in choices)
+    return ReadAxis(Axis(name=name, path=section.get("path"), values=values), tuple(choices), section.at("path"))
+
+
+def _plain(node: Node) -> object:
+    plain = read_plain(node, Place(), Collector(muted=True))
+    return None if plain is INVALID else plain
+
+
+def _choice(section: Section, axis: str, node: Node, place: Place, collector: Collector) -> Choice | None:
+    """One item of `values`: a scalar, whose text is the label, or a mapping from a label to a value."""
+    value: Node = node
+    if isinstance(node, ScalarNode):
+        label = node
+    elif isinstance(node, MappingNode) and len(node.entries) == 1:
+        label, value = node.entries[0]
+    else:
+        collector.add("matrix-unlabelled-value", node, place, hint="write {label: value}", axis=axis)
+        return None
+    if label.unresolved:
+        return None
+    if not _is_label(label.text):
+        collector.add("invalid-matrix-label", label, place, name=label.text)
+        return None
+    first, *steps = tokens_of(section.get("path", "/"))
+    return Choice(axis, label.text, label, Setting(first, tuple(steps), value, section.at("path")))
+
+
+def _are_unique(choices: list[Choice], place: Place, collector: Collector) -> bool:
+    seen: set[str] = set()
+    unique = True
+    for index, choice in enumerate(choices):
+        if choice.label in seen:
+            unique = False
+            where = place.item(index)
+            hint = "labels of an axis are unique"
+            collector.add("invalid-matrix-label", choice.label_node, where, hint=hint, name=choice.label)
+        seen.add(choice.label)
+    return unique
+
+
+def combinations(axes: list[ReadAxis]) -> list[tuple[Choice, ...]]:
+    """The cross product, first axis slowest."""
+    return list(itertools.product(*(axis.choices for axis in axes)))
+
+
+def count(axes: list[ReadAxis]) -> int:
+    """How many variants the axes make."""
+    return math.prod(len(axis.choices) for axis in axes) if axes else 0
+
+
+def name_of(labels: Mapping[str, str]) -> str:
+    """The name of the variant with these labels by axis."""
+    return ",".join(f"{axis}={label}" for axis, label in labels.items())
