@@ -14,9 +14,11 @@ DEFAULTS = {"copilot-sdk", "local", "copilot"}
 
 # Words of the formats and of the command line that some plugin happens to have as its name too.
 VOCABULARY = {
+    "anthropic": "a wire family of the provider shape",
     "command": "a kind of plugin, and a key of MCP servers",
     "completed": "an end reason, and the status of a run",
     "jsonl": "a value of --output, and a suffix of data files",
+    "openai": "a wire family of the provider shape",
     "program": "the description of the command of an MCP server",
     "prompt": "a key of a stimulus",
 }

@@ -79,6 +79,6 @@ def models_body(path: str) -> dict[str, Any]:
         "display_name": "Mock model",
         "created": 0,
         "created_at": "1970-01-01T00:00:00Z",
-        "owned_by": "mock",
+        "owned_by": "nobody",
     }
     return {"object": "list", "data": [listed], "has_more": False, "first_id": "mock-model", "last_id": "mock-model"}

@@ -1,0 +1,1 @@
+"""Command for vally: a scripted model server."""
