@@ -18,6 +18,8 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 
 def read_file(path: Path, source: Source, limit: int, collector: Collector) -> bytes | None:
     """Bytes of a file of at most `limit` bytes, or None with a diagnostic."""
+    if source.content is not None:
+        return source.content
     try:
         with path.open("rb") as file:
             data = file.read(limit + 1)

@@ -10,11 +10,15 @@ from typing import NamedTuple
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One file: how messages name it, where it is, and the directory its relative paths start from."""
+    """One file: how messages name it, where it is, and the directory its relative paths start from.
+
+    `content` stands for what the file holds.
+    """
 
     display: str
     path: Path
     base: Path
+    content: bytes | None = None
 
 
 class Hole(NamedTuple):

@@ -129,10 +129,10 @@ def _upward(start: Path) -> Iterator[Path]:
             return
 
 
-def read_project(path: str | Path) -> Project:
-    """Read a project file; what is wrong with it stands in `diagnostics`."""
+def read_project(path: str | Path, *, content: bytes | None = None) -> Project:
+    """Read a project file, or `content` in its place; what is wrong with it stands in `diagnostics`."""
     file = Path(path).absolute()
-    source = Source(file.name, file, file.parent)
+    source = Source(file.name, file, file.parent, content)
     collector = Collector()
     if file.name == OLD_FILE_NAME:
         collector.add("deprecated-filename", source, file=file.name)
