@@ -37,7 +37,7 @@ def _meant(table: Table, name: str) -> str | None:
     return f"move it under {table.misplaced[name]}" if name in table.misplaced else suggestion(name, table.keys)
 
 
-_ENVIRONMENT = Key(RawShape("environment"), "changes to it, or the name of an environment that replaces it")
+_ENVIRONMENT = Key(RawShape("variant-environment"), "changes to it, or the name of an environment that replaces it")
 VARIANT = Table(
     "variant",
     {
@@ -65,8 +65,8 @@ EXPERIMENT = Table(
             ListOf(Text(), single="list", nonempty=True), "eval specs: files, directories and globs", required=True
         ),
         "vary": Key(ListOf(PointerShape()), "JSON Pointers to what may differ between variants"),
-        "variants": Key(MapOf(SectionOf(VARIANT), nullable=True), "variants by name"),
-        "matrix": Key(MapOf(SectionOf(AXIS)), "axes by name; their product makes the variants"),
+        "variants": Key(MapOf(RawShape("variant"), nullable=True), "variants by name"),
+        "matrix": Key(MapOf(RawShape("axis")), "axes by name; their product makes the variants"),
         "baseline": Key(RawShape("baseline"), "the variant that others are compared with"),
         "overrides": Key(SectionOf(DEFAULTS), "keys of defaults to replace in all variants"),
         "execution": Key(SectionOf(EXECUTION), "how it runs"),

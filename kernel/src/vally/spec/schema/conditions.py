@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from vally.spec.experiment_keys import EXPERIMENT
 from vally.spec.golden import GOLDEN_TEXT
 from vally.spec.project import SUITE
 from vally.spec.schema.writer import exactly_one, has
@@ -22,8 +23,13 @@ _ALL_ZERO = {"minProperties": 1, "additionalProperties": {"enum": [0]}}
 _SOME_WEIGHT = {"not": {**has("weights"), "properties": {"weights": {"type": "object", **_ALL_ZERO}}}}
 # Here null is an answer, not the absence of one.
 _ONE_ANSWER = {"oneOf": [{"required": ["result"]}, has("error")]}
+_VARY = {"if": has("variants"), "then": has("vary"), "else": {"not": has("vary")}}
+_TWO_VARIANTS = {"properties": {"variants": {"minProperties": 2, "propertyNames": {"minLength": 1, "maxLength": 120}}}}
 
 _CONDITIONS: tuple[tuple[Table, Mapping[str, Any]], ...] = (
+    (EXPERIMENT, exactly_one("variants", "matrix")),
+    (EXPERIMENT, _TWO_VARIANTS),
+    (EXPERIMENT, _VARY),
     (SPEC, _SOME_STIMULI),
     (STIMULUS, exactly_one("prompt", "turns")),
     (STIMULUS, _GOLDEN_CONFLICT),

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from vally._version import __version__
+from vally.spec.experiment_keys import EXPERIMENT, REMOVED
 from vally.spec.project import PROJECT
 from vally.spec.schema.records import records_schema
 from vally.spec.schema.shapes import table_schema
@@ -28,8 +29,15 @@ def _config(writer: Writer) -> Schema:
     return {"title": "Project file of vally (.vally.yaml)", **schema, "type": ["object", "null"]}
 
 
+def _experiment(writer: Writer) -> Schema:
+    schema = table_schema(EXPERIMENT, writer)
+    refused = schema["propertyNames"]["not"]["enum"]
+    schema["propertyNames"] = {"not": {"enum": [*refused, *REMOVED]}}
+    return {"title": "Experiment file of vally", **schema}
+
+
 SCHEMAS: Mapping[str, Callable[[Writer], Schema]] = MappingProxyType(
-    {"eval": _eval, "config": _config, "results": records_schema}
+    {"eval": _eval, "config": _config, "experiment": _experiment, "results": records_schema}
 )
 """The kinds of documents that have a schema."""
 

@@ -33,6 +33,10 @@ def _environment(writer: Writer) -> Schema:
     return writer.collection(either(NOT_BLANK, _mapping(ENVIRONMENT, writer, "named-environment")))
 
 
+def _variant_environment(writer: Writer) -> Schema:
+    return writer.lay_over(_environment)
+
+
 def _grading_environment(writer: Writer) -> Schema:
     return writer.collection(either(NOT_BLANK, table_schema(GRADING_ENVIRONMENT, writer)))
 
@@ -135,11 +139,24 @@ def _backend_args(_writer: Writer) -> Schema:
     return {"type": "object", "additionalProperties": either(text, {"type": "array", "items": text})}
 
 
+def _axis_values(_writer: Writer) -> Schema:
+    labelled = {"type": "object", "minProperties": 1, "maxProperties": 1}
+    value = either({"type": ["string", "number", "boolean", "null"]}, labelled)
+    return {"type": "array", "items": value, "minItems": 1}
+
+
+def _baseline(_writer: Writer) -> Schema:
+    label = {"type": ["string", "number", "boolean"]}
+    return either(NOT_BLANK, {"type": "object", "additionalProperties": label})
+
+
 PARTS: Mapping[str, Part] = MappingProxyType(
     {
         "attachment": _attachment,
+        "axis-values": _axis_values,
         "backend": _backend,
         "backend-args": _backend_args,
+        "baseline": _baseline,
         "constraints": _constraints,
         "environment": _environment,
         "executor": executor_schema,
@@ -163,6 +180,7 @@ PARTS: Mapping[str, Part] = MappingProxyType(
         "stimuli-from": _stimuli_from,
         "suite": _suite,
         "template": _template,
+        "variant-environment": _variant_environment,
     }
 )
 """What `RawShape.part` may name."""

@@ -6,6 +6,7 @@ from functools import singledispatch
 from typing import Any
 
 from vally.spec.constraints import Bounded
+from vally.spec.pointers import POINTER_PATTERN, PointerShape
 from vally.spec.project import GlobsShape
 from vally.spec.schema.writer import Schema, Writer, deprecated, either, or_null, require_all
 from vally.spec.sections import Key, Table
@@ -83,7 +84,7 @@ def _bounds(low: float, high: float | None) -> Schema:
 
 @schema_of.register
 def _(_shape: DurationShape, writer: Writer) -> Schema:
-    return writer.define("duration", _duration)
+    return writer.complete(lambda writer: writer.define("duration", _duration))
 
 
 def _duration(writer: Writer) -> Schema:
@@ -96,7 +97,8 @@ def _duration(writer: Writer) -> Schema:
 
 @schema_of.register
 def _(shape: ListOf, writer: Writer) -> Schema:
-    item = schema_of(shape.item, writer)
+    # A list replaces the whole of another one.
+    item = writer.complete(lambda writer: schema_of(shape.item, writer))
     items: Schema = {"type": "array", "items": item}
     if shape.nonempty:
         items["minItems"] = 1
@@ -140,6 +142,12 @@ def _(_shape: GlobsShape, _writer: Writer) -> Schema:
 
 
 @schema_of.register
+def _(_shape: PointerShape, writer: Writer) -> Schema:
+    pointer = writer.scalar({"type": "string", "pattern": f"^{POINTER_PATTERN}$"})
+    return either(pointer, deprecated({"type": "string", "pattern": "^/config(?:/|$)"}, "write /defaults"))
+
+
+@schema_of.register
 def _(_shape: NameShape, _writer: Writer) -> Schema:
     return dict(NOT_BLANK)
 
@@ -176,7 +184,7 @@ def table_schema(table: Table, writer: Writer) -> Schema:
     for old, new in table.renamed.items():
         properties[old] = deprecated(properties[new], f"older name of {new}")
     schema: Schema = {"type": "object", "properties": properties}
-    required = [name for name, key in table.keys.items() if key.required]
+    required = [name for name, key in table.keys.items() if key.required and not writer.partial]
     if required:
         schema["required"] = required
     if not table.open:
@@ -185,7 +193,7 @@ def table_schema(table: Table, writer: Writer) -> Schema:
         elsewhere = [key for key in table.misplaced if key not in table.keys]
         schema["propertyNames"] = {"not": {"enum": elsewhere}}
     renamed = ({"not": {"required": [old, new]}} for old, new in table.renamed.items())
-    return require_all(schema, *renamed, *conditions_of(table))
+    return require_all(schema, *renamed, *(() if writer.partial else conditions_of(table)))
 
 
 def _property(key: Key, writer: Writer) -> Schema:

@@ -37,16 +37,19 @@ class Writer:
     """Collects definitions while a schema is written.
 
     With `templates` the document has templates of stimuli, in whose parts the values of a data row may stand for
-    lists and mappings; `in_part` is true while such a part is written.
+    lists and mappings; `in_part` is true while such a part is written. `partial` is true in what is laid over something
+    else, so that nothing is required.
     """
 
     host: PluginHost
     templates: bool = False
     in_part: bool = False
+    partial: bool = False
     definitions: dict[str, Schema] = field(default_factory=dict)
 
     def define(self, name: str, make: Callable[[Writer], Schema]) -> Schema:
         """A reference to the definition of that name, made at first use; it may refer to itself."""
+        name = f"partial-{name}" if self.partial else name
         if name not in self.definitions:
             self.definitions[name] = {}
             outside, self.in_part = self.in_part, True
@@ -54,17 +57,31 @@ class Writer:
             self.in_part = outside
         return {"$ref": f"#/$defs/{name}"}
 
+    def lay_over(self, make: Callable[[Writer], Schema]) -> Schema:
+        """What `make` writes, with nothing required."""
+        whole, self.partial = self.partial, True
+        schema = make(self)
+        self.partial = whole
+        return schema
+
+    def complete(self, make: Callable[[Writer], Schema]) -> Schema:
+        """What `make` writes, with everything required that is."""
+        partial, self.partial = self.partial, False
+        schema = make(self)
+        self.partial = partial
+        return schema
+
     def scalar(self, schema: Mapping[str, Any]) -> Schema:
         """A scalar, or a text with a placeholder; free texts hold placeholders anyway."""
         if schema.get("type") == "string" and not any(key in schema for key in _NARROW):
             return dict(schema)
-        return or_else(schema, self.define("placeholder", lambda _: dict(PLACEHOLDER)))
+        return or_else(schema, self.complete(lambda writer: writer.define("placeholder", lambda _: dict(PLACEHOLDER))))
 
     def collection(self, schema: Mapping[str, Any]) -> Schema:
         """A list or mapping, or in a template the placeholder of a row that holds one."""
         if not (self.templates and self.in_part):
             return dict(schema)
-        return or_else(schema, self.define("row-value", lambda _: dict(ROW_VALUE)))
+        return or_else(schema, self.complete(lambda writer: writer.define("row-value", lambda _: dict(ROW_VALUE))))
 
 
 def either(*schemas: Mapping[str, Any]) -> Schema:
