@@ -15,6 +15,7 @@ import junitparser
 import pytest
 from markdown_it import MarkdownIt
 
+from vally import ReporterSpec
 from vally.testing import CliResult, ProjectBuilder, run_cli
 
 HOSTILE = "\x1b[31mred\x1b[0m ::error::x | `tick` <script>alert(1)</script> \u202ebidi\u2069 ##[error]y [a](b)"
@@ -180,3 +181,49 @@ def test_reports_do_not_change_the_records(tmp_path: Path) -> None:
     verbose = evaluate(tmp_path / "b", "--verbose", "--output", "jsonl")
     assert outcomes(plain) == outcomes(verbose)
     assert len(outcomes(plain)) == 26
+
+
+class Breaks:
+    """A reporter that fails at the end."""
+
+    def on_run_complete(self, event: Any) -> None:
+        raise OSError("\x1b[31mno\nspace")
+
+
+@pytest.mark.parametrize("words", [(), ("--output", "json"), ("--quiet",)])
+def test_a_reporter_that_failed_is_named_in_the_closing_lines(tmp_path: Path, words: tuple[str, ...]) -> None:
+    project(tmp_path)
+    record = ReporterSpec(name="breaks", summary="fails at the end", factory=Breaks)
+    args = ["eval", "-e", "evals/one/eval.yaml", "--output-dir", "out", *words]
+    result = run_cli(args, cwd=tmp_path, plugins=[record])
+    assert result.exit_code == 0
+    lines = (result.stderr if "json" in words else result.stdout).splitlines()
+    named = "reporter 'breaks' failed and is disabled: OSError: no space"
+    if "--quiet" in words:
+        assert named not in lines
+    else:
+        closing = lines[lines.index("Saved artifacts") - 1 :]
+        assert closing[0] == named
+        assert any(line.startswith("PASSED  1 of 1 evals passed") for line in lines[: -len(closing)])
+    assert f"warning: {named}" in result.stderr.splitlines()
+
+
+def test_the_closing_lines_fit_a_stream_of_ascii(tmp_path: Path) -> None:
+    project(tmp_path)
+    completed = subprocess.run(
+        [sys.executable, "-m", "vally", "eval", "-e", "evals/one/eval.yaml", "--output-dir", "out"],
+        cwd=tmp_path,
+        env={
+            "PATH": os.environ["PATH"],
+            "HOME": str(tmp_path),
+            "VALLY_CACHE_DIR": str(tmp_path / "cache"),
+            "PYTHONIOENCODING": "ascii",
+        },
+        capture_output=True,
+        check=True,
+    )
+    text = completed.stdout.decode("ascii")
+    assert "\n  [ok] output-contains hello  'hello' found in output\n" in text
+    assert "\n  JSONL    -> out/" in text
+    assert "\\u" not in text
+    assert completed.stderr.decode("ascii").startswith("[1/1] [ok] one / passes (default-model)")

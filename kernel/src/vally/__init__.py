@@ -178,6 +178,7 @@ if TYPE_CHECKING:
     from vally.run.read_root import accessible_workspace as accessible_workspace
     from vally.run.read_root import resolve_read_root as resolve_read_root
     from vally.run.redaction import Redactor as Redactor
+    from vally.run.redaction import redact_patterns as redact_patterns
     from vally.run.repo_snapshot import RepoFile as RepoFile
     from vally.run.repo_snapshot import RepoSnapshot as RepoSnapshot
     from vally.run.reporting import Diagnostics as Diagnostics
@@ -348,7 +349,7 @@ _NAMES = {
     "vally.run.optional_parameters": "OptionalParameters",
     "vally.run.providers": "outgoing_headers provider_secrets resolve_provider",
     "vally.run.read_root": "Matches ReadRoot UnreadableFile accessible_workspace resolve_read_root",
-    "vally.run.redaction": "Redactor",
+    "vally.run.redaction": "Redactor redact_patterns",
     "vally.run.repo_snapshot": "RepoFile RepoSnapshot",
     "vally.run.reporting": (
         "Diagnostics EvalComplete PlannedEval PlannedStimulus RunComplete RunOptions RunStart TrialDone "

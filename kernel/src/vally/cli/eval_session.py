@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +16,8 @@ from vally.cli.messages import print_diagnostics, print_error, print_hints, prin
 from vally.errors import BackendError, ConfigInvalid, UsageError, VallyError
 from vally.run.report_stream import reporting
 from vally.run.trial_record import described
+from vally.text.display import strip_controls
+from vally.text.glyphs import fit_glyphs
 
 if TYPE_CHECKING:
     from vally.cli.context import CliContext
@@ -289,10 +292,10 @@ class EvalSession:
         """Say what was saved where; with machine output on stdout this goes to stderr."""
         if outcome.stdout_closed:
             return
-        lines = [] if self._context.display.quiet else self._artifact_lines(outcome)
-        lines.append(f"Output directory: {self._output.display}")
+        lines = [] if self._context.display.quiet else [*outcome.lines, *self._artifact_lines(outcome)]
+        lines = [strip_controls(line) for line in [*lines, f"Output directory: {self._output.display}"]]
         if self._options["output"] == "text":
-            click.echo("\n".join(lines))
+            click.echo(fit_glyphs("\n".join(lines), sys.stdout))
         else:
             tell(lines)
         if self._options["output"] == "json":

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import click
 
 from vally.text.display import strip_controls
+from vally.text.glyphs import fit_glyphs
 
 if TYPE_CHECKING:
     from vally.errors import VallyError
@@ -23,7 +25,7 @@ def say(line: str) -> None:
 def tell(lines: Iterable[str]) -> None:
     """Print lines on stderr in one go; when nobody reads stderr any more, that ends nothing."""
     with contextlib.suppress(OSError, ValueError):
-        click.echo("\n".join(lines), err=True)
+        click.echo(fit_glyphs("\n".join(lines), sys.stderr), err=True)
 
 
 def error_line(what: str, *, where: str | None = None, code: str | None = None, level: str = "error") -> str:

@@ -90,6 +90,22 @@ def test_text_of_others_has_no_control_characters(play: Play, grader: Grader) ->
     assert "━━━ ::error::x red gnirts ##[error]y ::warning::z tab ━━━" in played.stdout
 
 
+@pytest.mark.parametrize("verbose", [False, True])
+def test_what_looks_like_a_credential_is_not_printed(play: Play, grader: Grader, verbose: bool) -> None:
+    secret = "sk-\x1b[0m" + "a" * 30
+    results = [
+        trial_result(f"a {secret}", grader(f"b {secret}", False, f"c {secret} {'e' * 480}")),
+        trial_result("d", status="error", error=f"d {secret}"),
+        trial_result("f", status="skipped", skip_reason=f"f {secret}"),
+    ]
+    played = play(*results, prompt=f"p {secret}", verbose=verbose, progress="plain")
+    for text in (played.stdout, played.stderr):
+        assert "sk-" not in text
+        assert "d <redacted>" in text
+    assert "━━━ a <redacted> ━━━" in played.stdout
+    assert "  ✘ b <redacted>  c <redacted>" in played.stdout
+
+
 def test_github_gets_no_command_from_the_report(play: Play, grader: Grader) -> None:
     results = [trial_result(f"s{number}", grader("g", False, HOSTILE)) for number in range(3)]
     environ = {"GITHUB_ACTIONS": "true"}

@@ -6,8 +6,8 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from vally import cut_evidence, strip_controls
-from vally_reporter_console.wording import cut_to_cells, one_line
+from vally import cut_evidence
+from vally_reporter_console.wording import cut_to_cells, one_line, printable
 
 LIMIT = 500
 """Characters of evidence where no terminal sets a width."""
@@ -28,7 +28,7 @@ class EvidenceLayout:
         return [cut_evidence(line, LIMIT) if self.width is None else cut_to_cells(line, max(self.width - head, 1))]
 
     def _wrapped(self, text: str, head: int, indent: str) -> list[str]:
-        paragraphs = [line.expandtabs(4) for line in strip_controls(text).splitlines() if line.strip()]
+        paragraphs = [line.expandtabs(4) for line in printable(text).splitlines() if line.strip()]
         if not paragraphs:
             return [""]
         # The head stands where the first line is indented.

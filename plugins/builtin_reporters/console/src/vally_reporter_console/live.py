@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from vally_reporter_console.glyphs import can_encode, fit
+from vally import can_encode, fit_glyphs
 from vally_reporter_console.output import DEFAULT_WIDTH, terminal_width
 from vally_reporter_console.progress import Progress
 from vally_reporter_console.wording import cells, clock, cut_to_cells, pad
@@ -79,8 +79,7 @@ class LiveProgress(Progress):
         self._stderr = sys.stderr
         self._above = _Above(self._stderr, self.away)
         self._display_lock = threading.RLock()
-        frames = _FRAMES if can_encode(self._stderr, _FRAMES) else _PLAIN_FRAMES
-        self._frames = fit(frames, self._stderr)
+        self._frames = _FRAMES if can_encode(self._stderr, _FRAMES) else _PLAIN_FRAMES
         self._console = _SteadyConsole(file=self._stderr, no_color=True, highlight=False, markup=False, emoji=False)
         self._live: Live | None = None
 
@@ -128,7 +127,7 @@ class LiveProgress(Progress):
     def _picture(self) -> Any:
         width = terminal_width(self._stderr) or DEFAULT_WIDTH
         # The last column stays free: some terminals would wrap there.
-        lines = [cut_to_cells(fit(line, self._stderr), width - 1) for line in self._lines()]
+        lines = [cut_to_cells(fit_glyphs(line, self._stderr), width - 1) for line in self._lines()]
         return Text("\n".join(lines), no_wrap=True, overflow="crop")
 
     def _lines(self) -> Iterator[str]:

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from vally_reporter_console.glyphs import fit
+from vally import fit_glyphs
 
 if TYPE_CHECKING:
     from vally import RunOptions
@@ -60,7 +60,7 @@ class Output:
 
     def _write(self, stream: Any, text: str) -> None:
         with self.lock:
-            stream.write(fit(text, stream))
+            stream.write(fit_glyphs(text, stream))
             stream.flush()
 
     def is_terminal(self) -> bool:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from vally import strip_controls
+from vally import redact_patterns, strip_controls
+
+
+def printable(text: str) -> str:
+    """Untrusted text without control characters, escape sequences and what looks like a credential."""
+    # Controls go first: they could stand in the midst of a credential.
+    return redact_patterns(strip_controls(text))
 
 
 def name_line(text: str) -> str:
     """A name on one line with single blanks, so that two blanks can end it; `(unnamed)` when nothing is left."""
-    return " ".join(strip_controls(text).split()) or "(unnamed)"
+    return " ".join(printable(text).split()) or "(unnamed)"
 
 
 def one_line(text: str) -> str:
-    """Untrusted text on one line, without control characters and escape sequences."""
-    lines = strip_controls(text).replace("\t", " ").splitlines()
+    """Untrusted text on one line."""
+    lines = printable(text).replace("\t", " ").splitlines()
     return " ".join(stripped for line in lines if (stripped := line.strip()))
 
 

@@ -28,9 +28,9 @@ def can_encode(stream: Any, text: str) -> bool:
     return True
 
 
-def fit(text: str, stream: Any) -> str:
-    """The text with stand-ins where the stream needs them."""
-    if can_encode(stream, "✔…·"):
+def fit_glyphs(text: str, stream: Any) -> str:
+    """The text with stand-ins for the glyphs of reports where the stream needs them."""
+    if text.isascii() or can_encode(stream, "✔…·"):
         return text
     missing = {glyph: word for glyph, word in _OTHERS.items() if not can_encode(stream, glyph)}
     if not can_encode(stream, "✔"):
