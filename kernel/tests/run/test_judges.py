@@ -93,6 +93,32 @@ def test_a_judge_that_cannot_be_configured() -> None:
     assert (error.kind, error.message) == ("unavailable", "division by zero")
 
 
+def test_a_judge_gets_its_credentials() -> None:
+    scripted = ScriptedJudge({"by": "other"})
+    pool = JudgePool(plugin_host(scripted.record("other", provider_types=("fake",))), environ={"KEY": "the-key"})
+    provider = ProviderConfig(type="fake", api_key_env="KEY")
+    ask(pool.client(JudgeSettings(model="m", provider=provider)))
+    (configured,) = scripted.providers
+    assert configured is not None
+    assert (configured.api_key, provider.api_key) == ("the-key", None)
+    without = JudgePool(plugin_host(scripted.record("other", provider_types=("fake",))))
+    error = failure(without.client(JudgeSettings(model="m", provider=provider)))
+    assert (error.kind, error.message) == ("unavailable", "environment variable 'KEY' is not set")
+
+
+def test_providers_that_differ_have_judges_of_their_own() -> None:
+    scripted = ScriptedJudge({"by": "other"})
+    pool = JudgePool(plugin_host(scripted.record("other", provider_types=("fake",))))
+    providers = [ProviderConfig(type="fake", headers={"x": value}) for value in "aab"]
+
+    async def run() -> None:
+        for provider in providers:
+            await pool.client(JudgeSettings(model="m", provider=provider)).judge(request())
+
+    anyio.run(run)
+    assert scripted.providers == [providers[0], providers[2]]
+
+
 def test_a_judge_is_made_once_and_shut_down_once() -> None:
     custom = Custom(lambda _: JudgeReply(args={}))
     pool = JudgePool(plugin_host(custom.record()))
@@ -220,6 +246,29 @@ def test_costs_of_one_unit_sum_up(unit: str, amount: float | None) -> None:
     assert usage is not None
     expected = None if amount is None else {"provider": "p", "unit": "usd", "amount": amount}
     assert usage.get("cost") == expected
+
+
+def test_failed_calls_cost_too() -> None:
+    failed = JudgeError("no", kind="malformed", cost=Cost(provider="p", unit="usd", amount=2))
+    usage = charged(reply(1, cost=Cost(provider="p", unit="usd", amount=1)), failed)
+    assert usage is not None
+    assert usage["cost"] == {"provider": "p", "unit": "usd", "amount": 3.0}
+
+
+def test_a_call_that_is_cancelled_counts() -> None:
+    async def hang(_: JudgeRequest) -> JudgeReply:
+        await anyio.sleep_forever()
+
+    judge = client(Custom(hang).record())
+
+    async def run() -> None:
+        with anyio.move_on_after(0.05):
+            await judge.judge(request())
+
+    anyio.run(run)
+    usage = judge.usage()
+    assert usage is not None
+    assert (usage.call_count, usage.total_tokens) == (1, 0)
 
 
 @pytest.mark.parametrize("replies", [(), (reply(5, cache="hit"),)])
