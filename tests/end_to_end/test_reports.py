@@ -129,6 +129,22 @@ def test_the_junit_file_is_sound(tmp_path: Path) -> None:
     assert sum(len(list(suite)) for suite in read) == 26
 
 
+@pytest.mark.parametrize(
+    ("words", "copy"),
+    [(["--junit", "reports/j.xml"], "reports/j.xml"), (["--junit=j.xml", "--quiet"], "j.xml"), (["--junit"], None)],
+)
+def test_the_older_spelling_of_junit_makes_a_copy(tmp_path: Path, words: list[str], copy: str | None) -> None:
+    project(tmp_path)
+    result = run_cli(["eval", *words, "-e", "evals/one/eval.yaml", "--output-dir", "out"], cwd=tmp_path)
+    assert result.exit_code == 0
+    warned = "warning: '--junit <file>' is deprecated, use '--junit'\n"
+    assert (warned in result.stderr) == (copy is not None)
+    text = written(result, "eval-results.junit.xml")
+    assert [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("j.xml")] == ([copy] if copy else [])
+    if copy:
+        assert (tmp_path / copy).read_text(encoding="utf-8") == text
+
+
 def test_lines_are_those_of_the_file(tmp_path: Path) -> None:
     result = evaluate(tmp_path, "--output", "jsonl")
     assert result.stdout == written(result, "results.jsonl")

@@ -149,10 +149,14 @@ class JudgeSpec(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReporterSpec(Record):
-    """One reporter, called in the order of `order`; with `option` active only when the command has that option."""
+    """One reporter, called in the order of `order`; with `option` active only when the command has that option.
+
+    With `option_file` the option may name a file, for one more copy of the report; that is an older spelling.
+    """
 
     order: int = 100
     option: str | None = None
+    option_file: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -61,6 +61,9 @@ RESULTS = [
 ]
 
 
+_FLAG = "reporter_option_"
+
+
 class EvalCommand(click.Command):
     """Adds one flag for each reporter that is active only on request, as its record says."""
 
@@ -80,11 +83,30 @@ class EvalCommand(click.Command):
 
 def _reporter_options(context: CliContext) -> list[click.Parameter]:
     records = context.bare_host().records("reporter").values()
-    names = {item.option: item.summary for item in records if isinstance(item, ReporterSpec) and item.option}
-    return [
-        click.Option([f"--{name}", f"reporter_{name.replace('-', '_')}"], is_flag=True, help=f"{summary}.")
-        for name, summary in sorted(names.items())
-    ]
+    named = {item.option: item for item in records if isinstance(item, ReporterSpec) and item.option}
+    return [_reporter_option(name, record) for name, record in sorted(named.items())]
+
+
+def _reporter_option(name: str, record: ReporterSpec) -> click.Option:
+    words, help_text = [f"--{name}", f"{_FLAG}{name.replace('-', '_')}"], f"{record.summary}."
+    if record.option_file:
+        return click.Option(words, is_flag=False, flag_value="", metavar="", help=help_text)
+    return click.Option(words, is_flag=True, help=help_text)
+
+
+def _reporter_flags(context: CliContext, options: dict[str, Any]) -> dict[str, Any]:
+    """Take the options of reporters out of all options: true, false, or the absolute path of the file named."""
+    from vally.cli.messages import print_warning
+
+    flags: dict[str, Any] = {}
+    for key in [key for key in options if key.startswith(_FLAG)]:
+        name, value = key.removeprefix(_FLAG).replace("_", "-"), options.pop(key)
+        if isinstance(value, str) and value:
+            print_warning(f"'--{name} <file>' is deprecated, use '--{name}'")
+            flags[name] = str(context.cwd / value)
+        else:
+            flags[name] = value == "" or bool(value)
+    return flags
 
 
 def _with(options: list[Any]) -> Callable[[F], F]:
@@ -109,12 +131,7 @@ def command(context: CliContext, /, words: tuple[str, ...], **options: Any) -> i
     _check_combinations(options)
     from vally.cli.eval_run import EvalRun
 
-    reporter_flags = {
-        name.removeprefix("reporter_").replace("_", "-"): options.pop(name)
-        for name in list(options)
-        if name.startswith("reporter_") and name != "reporter_plugin"
-    }
-    return EvalRun(context, options, reporter_flags).execute()
+    return EvalRun(context, options, _reporter_flags(context, options)).execute()
 
 
 def _check_combinations(options: dict[str, Any]) -> None:

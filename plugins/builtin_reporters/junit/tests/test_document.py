@@ -187,6 +187,14 @@ def test_another_reader_of_such_files_understands_it(hostile: Any, tmp_path: Pat
     assert [case.attrib for case in again.iter("testcase")] == [case.attrib for case in hostile.cases]
 
 
+def test_a_further_copy(tmp_path: Path, grader: Grader) -> None:
+    copy = tmp_path / "reports" / "junit.xml"
+    run = ScriptedRun(tmp_path, [trial_result("s", grader("g"))], flags={"junit": str(copy)})
+    path = run.run_dir / "eval-results.junit.xml"
+    assert run.play(JunitReporter()).artifacts == {"JUnit": path, "JUnit copy": copy}
+    assert copy.read_bytes() == path.read_bytes()
+
+
 def test_the_agents_output_is_not_included(report: Report, grader: Grader) -> None:
     result = trial_result("s", grader("g", False))
     assert result.trajectory is not None

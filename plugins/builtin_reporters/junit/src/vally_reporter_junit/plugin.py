@@ -18,4 +18,5 @@ def vally_reporters() -> Iterable[ReporterSpec]:
         factory="vally_reporter_junit.reporter:JunitReporter",
         order=40,
         option="junit",
+        option_file=True,
     )
