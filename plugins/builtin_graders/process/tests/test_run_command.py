@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from vally import ConfigInvalid, GraderResult, GraderSpec, PluginHost, Scoring, grade_trajectory
+from vally import ConfigInvalid, GraderResult, GraderSpec, PluginHost, Scoring, grade_trajectory, read_eval_spec
 from vally.testing import grade, trajectory
 from vally_grader_process import plugin
 
@@ -253,3 +253,13 @@ def test_names_never_come_from_the_environment(tmp_path: Path) -> None:
     result = run(tmp_path, {"command": "exit 0", "env": {"KEY": "secret-value"}})
     assert result.name == "run-command exit 0"
     assert "secret-value" not in result.model_dump_json()
+
+
+def test_pytest_points_here(tmp_path: Path) -> None:
+    (tmp_path / "eval.yaml").write_text("name: e\nstimuli: [{name: s, prompt: p, graders: [{type: pytest}]}]\n")
+    loaded = read_eval_spec(tmp_path / "eval.yaml", host=PluginHost.from_objects(plugin))
+    (item,) = [item for item in loaded.diagnostics if item.level == "error"]
+    assert (item.code, item.hint) == (
+        "unknown-grader-type",
+        "no installed plugin scores single tests; 'run-command' runs them all and looks at the exit code",
+    )

@@ -112,7 +112,14 @@ def test_the_words_of_diagnostics(read: Read) -> None:
     assert item.message == "Invalid config for prompt: 'scope' is not supported"
 
 
-def test_pairwise_points_to_two_tools(read: Read) -> None:
-    (item,) = read("    graders: [{type: pairwise}]\n")
-    assert (item.code, item.message) == ("unknown-grader-type", "unknown grader type 'pairwise'")
-    assert item.hint == "grade each run with 'prompt' and compare the runs with 'vally compare'"
+@pytest.mark.parametrize(
+    ("keyword", "hint"),
+    [
+        ("pairwise", "grade each run with 'prompt' and compare the runs with 'vally compare'"),
+        ("semantic-similarity", "no installed plugin compares meanings; 'prompt' lets a model judge them"),
+    ],
+)
+def test_other_keywords_point_here(read: Read, keyword: str, hint: str) -> None:
+    (item,) = read(f"    graders: [{{type: {keyword}}}]\n")
+    assert (item.code, item.message) == ("unknown-grader-type", f"unknown grader type '{keyword}'")
+    assert item.hint == hint

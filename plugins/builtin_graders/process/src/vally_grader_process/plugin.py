@@ -20,6 +20,9 @@ def vally_graders() -> Iterator[GraderSpec]:
         config=f"{_PACKAGE}.run_command_config:RunCommandConfig",
         determinism="complex-static",
         requires_workspace=True,
+        hints=(
+            "pytest: no installed plugin scores single tests; 'run-command' runs them all and looks at the exit code",
+        ),
     )
     yield GraderSpec(
         name="program",

@@ -23,5 +23,8 @@ def vally_graders() -> Iterator[GraderSpec]:
         cost="high",
         requires_judge=True,
         comparable=True,
-        hints=("pairwise: grade each run with 'prompt' and compare the runs with 'vally compare'",),
+        hints=(
+            "pairwise: grade each run with 'prompt' and compare the runs with 'vally compare'",
+            "semantic-similarity: no installed plugin compares meanings; 'prompt' lets a model judge them",
+        ),
     )

@@ -1,0 +1,1 @@
+"""Grader plugin: checks on JSON in the agent's answer or in a file."""
