@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from programs import check_closed, finish, records_of, run_dir, start, until, write_spec
+from programs import check_closed, finish, records_of, run_dir, start, write_spec
 
 NAME = "Prüfung 試験 😀"
 

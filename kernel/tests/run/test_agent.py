@@ -143,7 +143,7 @@ def test_an_agent_that_finished_in_spite_of_a_cancel_keeps_its_trajectory(tmp_pa
     [
         (ValueError("bad\nthing"), "ValueError: bad thing"),
         (KeyError(), "KeyError"),
-        (SystemExit(3), "PluginExit: SystemExit: 3"),
+        (SystemExit(3), "SystemExit: 3"),
     ],
 )
 @pytest.mark.parametrize("kind", ["sync", "async"])

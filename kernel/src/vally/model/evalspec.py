@@ -134,10 +134,11 @@ class GraderEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutorChoice:
-    """Name of an executor and its config mapping as written (placeholders filled)."""
+    """Name of an executor and its config mapping as written (placeholders filled), and where that is written."""
 
     name: str = DEFAULT_EXECUTOR
     config: Mapping[str, object] = field(default_factory=_empty)
+    position: Position | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from vally.errors import ConfigInvalid, ExecutorError, PluginError, VallyError
 from vally.model.config import config_evidence
-from vally.model.evalspec import Diagnostic
+from vally.model.evalspec import Diagnostic, ExecutorChoice, Position
 from vally.records import Capabilities, ExecutorSpec, GraderSpec
 from vally.run.prepared_graders import prepare_entries
+from vally.run.trial_record import described
 
 if TYPE_CHECKING:
     from vally.host import PluginHost
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from vally.run.plan import EvalPlan, Plan
 
 LOAD_FAILED = "plugin-load-failed"
+INVALID_CONFIG = "invalid-executor-config"
+OPTION = "--executor"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +67,8 @@ def _make_graders(plan: EvalPlan, host: PluginHost, ready: Preparation) -> None:
             # Unknown keywords are findings of the spec, which --skip-validate lets through.
             if error is not None and error.code == LOAD_FAILED and error.message not in told:
                 told.add(error.message)
-                _add(ready, plan, None, error.message, code=LOAD_FAILED, hints=error.hints)
+                place = prepared.entry.position
+                _add(ready, place, error.message, code=LOAD_FAILED, hints=error.hints)
 
 
 def _ignore(_: str) -> None:
@@ -82,11 +86,13 @@ def _prepare_eval(
         return
     name = plan.executor.name
     if isolates and not capabilities.isolation:
-        _add(ready, plan, None, f"executor '{name}' does not support isolation, which backend '{backend}' needs")
+        need = f"isolation, which backend '{backend}' needs"
+        _add(ready, _executor_place(plan), f"executor '{name}' does not support {need}")
     for stimulus in plan.stimuli:
         graders = () if skip_grade else stimulus.graders
         for need in _unmet(plan, stimulus, capabilities, _turn_diffs(host, graders)):
-            _add(ready, plan, stimulus, f"executor '{name}' does not support {need} (stimulus '{stimulus.name}')")
+            where = f"(stimulus '{stimulus.name}')"
+            _add(ready, stimulus.position, f"executor '{name}' does not support {need} {where}")
 
 
 def _executor(plan: EvalPlan, host: PluginHost, ready: Preparation) -> ReadyExecutor | None:
@@ -98,13 +104,14 @@ def _executor(plan: EvalPlan, host: PluginHost, ready: Preparation) -> ReadyExec
         assert isinstance(record, ExecutorSpec)
         ready.executors[name] = ReadyExecutor(record, host.create(record))
     except (PluginError, ExecutorError) as error:
-        _add(ready, plan, None, error.message, code=error.code or "unknown-executor", hints=error.hints)
+        code = error.code or "unknown-executor"
+        _add(ready, _executor_place(plan), error.message, code=code, hints=error.hints)
         return None
     return ready.executors[name]
 
 
 def _configured(plan: EvalPlan, host: PluginHost, executor: ReadyExecutor, ready: Preparation) -> Capabilities | None:
-    name = plan.executor.name
+    name, place = plan.executor.name, _executor_place(plan)
     try:
         config = host.parse_config(executor.record, plan.executor.config)
         check = getattr(executor.instance, "validate_config", None)
@@ -114,13 +121,14 @@ def _configured(plan: EvalPlan, host: PluginHost, executor: ReadyExecutor, ready
         capabilities: Capabilities = narrow(config) if narrow is not None else executor.record.capabilities
     except ConfigInvalid as error:
         for problem in error.problems:
-            _add(ready, plan, None, f"executor '{name}': {problem}", code="invalid-executor-config")
+            _add(ready, place, f"executor '{name}': {problem}", code=INVALID_CONFIG)
         return None
     except VallyError as error:
-        _add(ready, plan, None, f"executor '{name}': {error.message}", code=error.code or "invalid-executor-config")
+        code = error.code or INVALID_CONFIG
+        _add(ready, place, f"executor '{name}': {error.message}", code=code)
         return None
-    except Exception as error:
-        _add(ready, plan, None, f"executor '{name}': {error}", code="invalid-executor-config")
+    except (Exception, SystemExit) as error:
+        _add(ready, place, f"executor '{name}': {described(error)}", code=INVALID_CONFIG)
         return None
     ready.configs[plan.planned.index] = config
     return capabilities
@@ -170,21 +178,28 @@ def entry_evidence(host: PluginHost, keyword: str, config: Mapping[str, object])
     return config_evidence(parsed)
 
 
+def _executor_place(plan: EvalPlan) -> Position | None:
+    """Where the executor of an eval is named, the start of the file when nobody names one; None for the option."""
+    named = plan.spec.defaults.executor
+    if plan.executor.name != (named or ExecutorChoice()).name:
+        return None
+    start = Position(file=plan.planned.eval_file_path, line=1, column=1)
+    return start if named is None or named.position is None else named.position
+
+
 def _add(
     ready: Preparation,
-    plan: EvalPlan,
-    stimulus: Stimulus | None,
+    position: Position | None,
     message: str,
     *,
     code: str = "unsupported-option",
     hints: tuple[str, ...] = (),
 ) -> None:
-    position = stimulus.position if stimulus else None
     finding = Diagnostic(
         code=code,
         level="error",
         message=message,
-        file=position.file if position else plan.planned.eval_file_path,
+        file=position.file if position else OPTION,
         line=position.line if position else None,
         column=position.column if position else None,
         hint="\n".join(hints) or None,

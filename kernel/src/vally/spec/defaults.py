@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from vally.errors import ConfigInvalid, PluginError, VallyError
-from vally.model.evalspec import DEFAULT_EXECUTOR, DEFAULT_JUDGE_MODEL, Defaults, ExecutorChoice, ProviderConfig
+from vally.model.evalspec import (
+    DEFAULT_EXECUTOR,
+    DEFAULT_JUDGE_MODEL,
+    Defaults,
+    ExecutorChoice,
+    Position,
+    ProviderConfig,
+)
 from vally.spec.diagnostics import Collector, Place, suggestion
 from vally.spec.git_sources import check_url
 from vally.spec.loading import Loading
@@ -119,7 +127,7 @@ def read_executor(loading: Loading, node: Node, place: Place) -> ExecutorChoice 
 
 def _checked(loading: Loading, choice: ExecutorChoice, node: Node, place: Place) -> ExecutorChoice:
     check_executor(loading, choice, node, place)
-    return choice
+    return replace(choice, position=Position(file=node.source.display, line=node.line, column=node.column))
 
 
 def has_secrets(node: Node, place: Place, collector: Collector) -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from vally.errors import ConfigInvalid
 from vally.testing.contracts.case import Case
+from vally.testing.contracts.watched_grader import WatchedGrader
 from vally.testing.grading import grade
 from vally.testing.hosts import plugin_host
 from vally.testing.trajectories import event, trajectory
@@ -77,9 +78,11 @@ class _Subject:
         own = [made.model_copy(update={"work_dir": work}) for made in (_empty(), _ordinary(), _odd())]
         return [*self._trajectories, *own]
 
-    def grade(self, config: Config, given: Trajectory, directory: Path) -> GraderResult:
+    def grade(
+        self, config: Config, given: Trajectory, directory: Path, record: GraderSpec | None = None
+    ) -> GraderResult:
         """Grade through the machinery of a run."""
-        return grade(self.record, config, given, **{"spec_dir": directory, **self._facts})
+        return grade(record or self.record, config, given, **{"spec_dir": directory, **self._facts})
 
 
 def _empty() -> Trajectory:
@@ -183,10 +186,11 @@ def _no_exception(subject: _Subject, config: Config, directory: Path) -> None:
 
 
 def _untouched(subject: _Subject, config: Config, directory: Path) -> None:
+    # A run hands out copies, so that the record is safe; other graders of the trial would see the change.
+    watched = WatchedGrader(subject.record)
     for given in subject.inputs(directory):
-        before = given.model_copy(deep=True)
-        subject.grade(config, given, directory)
-        assert given == before, "the trajectory was changed"
+        subject.grade(config, given, directory, watched.record)
+        assert not watched.changed, "the trajectory was changed"
 
 
 def _round_trip(subject: _Subject, config: Config, directory: Path) -> None:
