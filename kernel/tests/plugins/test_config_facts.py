@@ -10,6 +10,7 @@ from pydantic import model_validator
 
 from vally import (
     Config,
+    ConfigInvalid,
     GraderInput,
     GraderResult,
     GraderSpec,
@@ -51,7 +52,18 @@ class RaisingConfig(Config):
 
 
 RAISING = GraderSpec(name="raising", summary="s", factory=object, config=RaisingConfig, requires_workspace=True)
-HOST = PluginHost.from_objects(words, RAISING)
+
+
+class BrokenConfig(Config):
+    word: str = ""
+
+    @model_validator(mode="after")
+    def _break(self) -> BrokenConfig:
+        raise TypeError("no\nway")
+
+
+BROKEN = GraderSpec(name="broken", summary="s", factory=object, config=BrokenConfig)
+HOST = PluginHost.from_objects(words, RAISING, BROKEN)
 EVAL = """\
 name: e
 defaults: {{executor: mock}}
@@ -131,3 +143,9 @@ def test_the_golden_input_follows_from_what_an_entry_needs(config: dict[str, Any
 
 def test_a_config_that_raises_leaves_it_to_the_record() -> None:
     assert RAISING.gradable_with(HOST.parse_config(RAISING, {})) == "state"
+
+
+def test_a_validator_that_breaks_makes_the_config_invalid() -> None:
+    with pytest.raises(ConfigInvalid) as caught:
+        HOST.parse_config(BROKEN, {})
+    assert str(caught.value) == "Invalid config for broken: it cannot be checked: TypeError: no way"

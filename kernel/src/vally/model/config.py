@@ -63,6 +63,9 @@ def parse_config(
         return _validated(model, values, {"lenient": lenient, "spec_dir": spec_dir})
     except ValidationError as error:
         raise ConfigInvalid(name, config_problems(error, values)) from None
+    except Exception as error:  # a validator of a plugin may raise anything
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        raise ConfigInvalid(name, [f"it cannot be checked: {reason}"]) from error
 
 
 def config_evidence(config: object) -> frozenset[str]:
