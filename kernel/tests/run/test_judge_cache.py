@@ -81,6 +81,16 @@ def test_the_content_of_the_evidence_counts_and_not_its_place(tmp_path: Path) ->
     assert key(tmp_path) != first
 
 
+def test_names_of_evidence_are_those_in_its_directory(tmp_path: Path) -> None:
+    keys = []
+    for place in ("one/a.txt", "one/b/a.txt", "two/a.txt"):
+        path = tmp_path / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("same")
+        keys.append(key(tmp_path, evidence_dir=tmp_path / place.split("/")[0], evidence_files=(path,)))
+    assert keys[0] == keys[2] != keys[1]
+
+
 @pytest.mark.parametrize(
     "other",
     [

@@ -44,6 +44,7 @@ EXECUTION = [
     ),
     click.option("--seed", type=int, help="Seed of the run."),
     click.option("--dry-run", is_flag=True, help="Print the plan and run nothing."),
+    click.option("--preflight", is_flag=True, help="Ask every executor and judge first whether it can start."),
 ]
 GRADING = [
     click.option("--threshold", type=click.FloatRange(0, 1), help="Scoring threshold of every eval."),

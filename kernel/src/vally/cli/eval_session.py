@@ -133,6 +133,11 @@ class EvalSession:
         from vally.cli.event_loop import leave_threads_behind
 
         leave_threads_behind()
+        if self._options["preflight"]:
+            from vally.run.preflight import preflight
+
+            skip_grade = self._options["skip_grade"]
+            await preflight(self._plan, self._host, self._ready, self._judges, skip_grade=skip_grade)
         backend = self._host.create(self._backend_record)
         try:
             await self._prepare_backend(backend)

@@ -52,7 +52,7 @@ class JudgeCache:
             "system": request.system_message,
             "user": request.user_message,
             "tool": [request.tool.name, request.tool.description, request.tool.parameters],
-            "evidence": [[path.name, _digest(path)] for path in request.evidence_files],
+            "evidence": [[_name(path, request.evidence_dir), _digest(path)] for path in request.evidence_files],
         }
         return hashlib.sha256(canonical_json(facts).encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -94,6 +94,13 @@ def _endpoint(provider: ProviderConfig | None) -> dict[str, Any] | None:
 
 def _plain(value: Any) -> Any:
     return dict(value) if isinstance(value, Mapping) else value
+
+
+def _name(path: Path, directory: Path | None) -> str:
+    """How the judge knows a file; the directory itself is another one each time."""
+    if directory is not None and path.is_relative_to(directory):
+        return path.relative_to(directory).as_posix()
+    return path.name
 
 
 def _digest(path: Path) -> str | None:

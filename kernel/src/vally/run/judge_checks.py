@@ -11,6 +11,7 @@ from vally.records import GraderSpec
 
 if TYPE_CHECKING:
     from vally.host import PluginHost
+    from vally.model.evalspec import GraderEntry
     from vally.run.judges import JudgePool
     from vally.run.plan import EvalPlan, Plan
 
@@ -31,16 +32,17 @@ def judge_problems(plan: Plan, host: PluginHost, pool: JudgePool) -> list[JudgeP
 
 def _problems(plan: Plan, host: PluginHost, pool: JudgePool) -> Iterator[JudgeProblem]:
     for evaluation in plan.evals:
-        keyword = judging_keyword(evaluation, host)
+        keyword = min((entry.type for entry in judging_entries(evaluation, host)), default=None)
         if keyword is None:
             continue
         where, provider = evaluation.planned.eval_file_path, evaluation.spec.defaults.judge_provider
         try:
-            pool.record(provider)
+            pool.make(provider)
         except PluginError as error:
             hint = "install a judge plugin, remove the grader, or run with --skip-grade"
             message = f"{where}: grader '{keyword}' needs a judge: {error.message}"
-            yield JudgeProblem(message, "unknown-judge", (hint,))
+            code = error.code or "unknown-judge"
+            yield JudgeProblem(message, code, (hint,) if code == "unknown-judge" else error.hints)
             continue
         try:
             pool.resolved(provider)
@@ -49,10 +51,9 @@ def _problems(plan: Plan, host: PluginHost, pool: JudgePool) -> Iterator[JudgePr
             yield JudgeProblem(message, "judge-credentials", error.hints)
 
 
-def judging_keyword(evaluation: EvalPlan, host: PluginHost) -> str | None:
-    """The first grader type of an eval that asks a judge, in alphabetical order; None when there is none."""
-    keywords = sorted({entry.type for stimulus in evaluation.stimuli for entry in stimulus.graders})
-    return next((keyword for keyword in keywords if _needs_judge(host, keyword)), None)
+def judging_entries(evaluation: EvalPlan, host: PluginHost) -> list[GraderEntry]:
+    """The grader entries of an eval that ask a judge."""
+    return [entry for stimulus in evaluation.stimuli for entry in stimulus.graders if _needs_judge(host, entry.type)]
 
 
 def _needs_judge(host: PluginHost, keyword: str) -> bool:

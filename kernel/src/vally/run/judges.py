@@ -44,6 +44,7 @@ class JudgePool:
         self.cache = cache
         self._host = host
         self._environ = environ or {}
+        self._made: dict[object, tuple[JudgeSpec, Any]] = {}
         self._judges: dict[object, tuple[JudgeSpec, Any]] = {}
         self._limits: dict[tuple[object, str], anyio.CapacityLimiter] = {}
         self._making = anyio.Lock()
@@ -72,14 +73,21 @@ class JudgePool:
         """The provider with its credentials; raises `VallyError` that names a variable which is not set."""
         return None if provider is None else resolve_provider(provider, self._environ)
 
+    def make(self, provider: ProviderConfig | None) -> tuple[JudgeSpec, Any]:
+        """The record and the judge object of a provider, which is not configured yet; raises `PluginError`."""
+        key = same_provider_key(provider)
+        if key not in self._made:
+            record = self.record(provider)
+            self._made[key] = (record, self._host.create(record))
+        return self._made[key]
+
     async def judge(self, provider: ProviderConfig | None) -> tuple[JudgeSpec, Any]:
         """The record and the configured judge object of a provider; raises `JudgeError` of kind `unavailable`."""
         key = same_provider_key(provider)
         async with self._making:
             if key not in self._judges:
                 try:
-                    record = self.record(provider)
-                    judge = self._host.create(record)
+                    record, judge = self.make(provider)
                     await invoke(judge.configure, self.resolved(provider), blocking=record.blocking)
                 except Exception as error:
                     raise JudgeError(str(error) or type(error).__name__, kind="unavailable") from error
