@@ -9,6 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from vally.cli.completion_shells import completion_script as completion_script
     from vally.cli.context import CliContext as CliContext
     from vally.cli.display import use_color as use_color
     from vally.cli.messages import print_diagnostics as print_diagnostics
@@ -290,6 +291,7 @@ if TYPE_CHECKING:
     from vally.text.suggest import near_matches as near_matches
 
 _NAMES = {
+    "vally.cli.completion_shells": "completion_script",
     "vally.cli.context": "CliContext",
     "vally.cli.display": "use_color",
     "vally.cli.messages": "print_diagnostics print_error print_warning",

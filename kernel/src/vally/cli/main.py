@@ -7,13 +7,16 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 from vally._version import __version__
 from vally.cli.context import CliContext
 from vally.cli.process import discard, interrupted_code, leave, prepare_process
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 KERNEL_COMMANDS: Mapping[str, tuple[str, str]] = {
     "eval": ("vally.cli.eval_command:command", "run stimuli against an agent and grade what it did"),
@@ -53,6 +56,14 @@ class ProgramGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import one command; None when there is none of that name."""
+        command = self._command(ctx, cmd_name)
+        if command is not None and ctx.resilient_parsing:
+            from vally.cli.completion import attach
+
+            attach(command)
+        return command
+
+    def _command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name == "help":
             return HELP_COMMAND
         if cmd_name in KERNEL_COMMANDS:
@@ -65,11 +76,21 @@ class ProgramGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands with their one-line summaries."""
+        with formatter.section("Commands"):
+            formatter.write_dl(sorted(self._summaries(ctx).items()))
+
+    def _summaries(self, ctx: click.Context) -> dict[str, str]:
         rows = {name: summary for name, (_, summary) in KERNEL_COMMANDS.items()}
         rows["help"] = "print the help of a command"
-        rows |= {name: record.summary for name, record in self._plugin_records(ctx).items()}
-        with formatter.section("Commands"):
-            formatter.write_dl(sorted(rows.items()))
+        return rows | {name: record.summary for name, record in self._plugin_records(ctx).items()}
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
+        """Commands that begin so, with their summaries, then options; imports no command."""
+        from click.shell_completion import CompletionItem
+
+        rows = [(name, text) for name, text in self._summaries(ctx).items() if name.startswith(incomplete)]
+        commands = [CompletionItem(name, help=text) for name, text in sorted(rows)]
+        return [*commands, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -188,6 +209,11 @@ def run(
 
 
 def _guarded(argv: list[str], context: CliContext) -> int:
+    instruction = context.environ.get("_VALLY_COMPLETE")
+    if instruction:
+        from vally.cli.completion import answer
+
+        return answer(program(), context, instruction)
     try:
         value = program().main(args=argv, prog_name="vally", standalone_mode=False, obj=context)
         if sys.stdout is not None:

@@ -13,17 +13,21 @@ if TYPE_CHECKING:
     from vally import CliContext
 
 
-def create(context: CliContext, name: str | Path, text: str) -> Path:
-    """Write a file and say so; parents are made. Returns its path, raises VallyError when it cannot be written."""
+def create(context: CliContext, name: str | Path, text: str) -> None:
+    """Write a file and say so; parents are made. Raises VallyError when it cannot be written."""
     path = context.cwd / name
+    write(context, path, text)
+    if not context.display.quiet:
+        click.echo(f"Created {shown(context, path)}")
+
+
+def write(context: CliContext, path: Path, text: str) -> None:
+    """Write a file; parents are made. Raises VallyError when it cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         atomic_write(path, text)
     except OSError as error:
-        raise VallyError(f"cannot write {shown(context, path)}: {error.strerror}", where=str(name)) from None
-    if not context.display.quiet:
-        click.echo(f"Created {shown(context, path)}")
-    return path
+        raise VallyError(f"cannot write the file: {error.strerror}", where=shown(context, path)) from None
 
 
 def shown(context: CliContext, path: Path) -> str:

@@ -22,3 +22,13 @@ def vally_commands() -> Iterable[CommandSpec]:
         summary="print the JSON Schema of evals, project files, experiments and result records",
         factory="vally_command_scaffold.schema_command:schema_command",
     )
+    yield CommandSpec(
+        name="migrate",
+        summary="rewrite older spellings in place",
+        factory="vally_command_scaffold.migrate_command:migrate_command",
+    )
+    yield CommandSpec(
+        name="completion",
+        summary="print or install a completion script for a shell",
+        factory="vally_command_scaffold.completion_command:completion_command",
+    )
