@@ -95,7 +95,8 @@ def _spec_directories(ctx: click.Context) -> list[Path]:
 
 def variants(ctx: click.Context, _incomplete: str) -> Iterable[str]:
     """Names of the variants of the first experiment file or run among what was typed."""
-    given = [_context(ctx).cwd / value for value in _texts(ctx.params.values())]
+    # An option that lacks its value keeps click from giving arguments to their parameters.
+    given = [_context(ctx).cwd / value for value in _texts([*ctx.params.values(), ctx.args])]
     return next((names for path in given if path.exists() and (names := _variants_at(ctx, path))), ())
 
 
