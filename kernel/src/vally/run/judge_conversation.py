@@ -82,11 +82,13 @@ class EndpointError(Exception):
     @classmethod
     def of_connection(cls, error: BaseException, secrets: Sequence[str] = ()) -> EndpointError:
         """The error of a connection that could not be made, or broke."""
-        cause: BaseException = error
-        while cause.__cause__ is not None:
-            cause = cause.__cause__
-        text = _one_line(str(cause) or str(error), secrets) or type(cause).__name__
-        return cls(f"connection failed: {text}", retryable=True)
+        chain = [error]
+        while (before := chain[-1].__cause__ or chain[-1].__context__) is not None:
+            chain.append(before)
+        # The deepest exception with a text says most; libraries put general words around it.
+        texts = [_one_line(str(item), secrets) for item in chain[1:]]
+        text = next((text for text in reversed(texts) if text), None)
+        return cls(f"connection failed: {text or str(error) or type(chain[-1]).__name__}", retryable=True)
 
 
 class JudgeConversation(Protocol):
