@@ -8,6 +8,7 @@ from types import MappingProxyType
 from vally.spec.attachments import ATTACHMENT
 from vally.spec.constraints import CONSTRAINTS
 from vally.spec.environments import ENVIRONMENT, GRADING_ENVIRONMENT
+from vally.spec.experiment_keys import AXIS, VARIANT
 from vally.spec.git_sources import CLONE, EITHER, WORKTREE
 from vally.spec.golden import GOLDEN_COMMAND, GOLDEN_TEXT
 from vally.spec.grader_entries import SLUG
@@ -139,6 +140,14 @@ def _backend_args(_writer: Writer) -> Schema:
     return {"type": "object", "additionalProperties": either(text, {"type": "array", "items": text})}
 
 
+def _variant(writer: Writer) -> Schema:
+    return table_schema(VARIANT, writer)
+
+
+def _axis(writer: Writer) -> Schema:
+    return table_schema(AXIS, writer)
+
+
 def _axis_values(_writer: Writer) -> Schema:
     labelled = {"type": "object", "minProperties": 1, "maxProperties": 1}
     value = either({"type": ["string", "number", "boolean", "null"]}, labelled)
@@ -153,6 +162,7 @@ def _baseline(_writer: Writer) -> Schema:
 PARTS: Mapping[str, Part] = MappingProxyType(
     {
         "attachment": _attachment,
+        "axis": _axis,
         "axis-values": _axis_values,
         "backend": _backend,
         "backend-args": _backend_args,
@@ -180,6 +190,7 @@ PARTS: Mapping[str, Part] = MappingProxyType(
         "stimuli-from": _stimuli_from,
         "suite": _suite,
         "template": _template,
+        "variant": _variant,
         "variant-environment": _variant_environment,
     }
 )
