@@ -6,7 +6,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -141,10 +141,15 @@ class BackendSpec(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeSpec(Record):
-    """One judge; it serves the values of `judge_provider.type` in `provider_types`."""
+    """One judge; it serves the values of `judge_provider.type` in `provider_types`.
+
+    `metadata` goes into the metadata of every result that it has a part in. A run that may ask it prints `notice`.
+    """
 
     provider_types: tuple[str, ...] = ()
     supports_files: bool = False
+    metadata: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
+    notice: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,9 +181,6 @@ class EvalProviderSpec(Record):
     """One eval provider; `patterns` are base-name globs of the foreign files it recognises."""
 
     patterns: tuple[str, ...] = ()
-
-
-C = TypeVar("C")
 
 
 class Grader(Protocol):

@@ -8,7 +8,18 @@ from typing import Any
 import pytest
 from pydantic import Field, model_validator
 
-from vally import CamelConfig, Config, Diagnostic, EvalSpec, ExecutorSpec, GraderSpec, JudgeSpec, Project, Stimulus
+from vally import (
+    CamelConfig,
+    Config,
+    Diagnostic,
+    EvalSpec,
+    ExecutorSpec,
+    GraderSpec,
+    JudgeSpec,
+    Project,
+    SpecFile,
+    Stimulus,
+)
 from vally.host import PluginHost
 from vally.model.config import Pattern
 from vally.spec import LoadedSpec, find_project, read_eval_spec
@@ -82,6 +93,7 @@ class PickyExecutor:
 
 
 class TinyJudgeConfig(CamelConfig):
+    path: SpecFile | None = None
     threads: int = 1
 
 

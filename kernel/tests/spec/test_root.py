@@ -354,3 +354,12 @@ def test_installed_plugins_are_used_without_a_host(work: Any) -> None:
         "ok.yaml", "stimuli:\n  - {name: a, prompt: p, graders: [{type: file-exists, config: {path: x}}]}\n"
     )
     assert load_eval_spec(path).stimuli[0].graders[0].type == "file-exists"
+
+
+def test_files_of_a_judge_lie_beside_the_eval(work: Any) -> None:
+    path = work.write("models/small.gguf")
+    text = "defaults: {judge_provider: {type: tiny, path: models/small.gguf}}"
+    assert root(work, text).clean.defaults.judge_provider == ProviderConfig(
+        type="tiny", options={"path": path.as_posix()}
+    )
+    assert root(work, text.replace("small", "large")).found == ["3:47 INVALID-VALUE"]

@@ -123,6 +123,11 @@ class EvalSession:
         """Run the plan and return the exit code. Raises `VallyError` when it could not start."""
         import anyio
 
+        if not self._options["skip_grade"]:
+            from vally.run.judge_checks import judge_notices
+
+            for notice in judge_notices(self._plan, self._host, self._judges):
+                say(notice)
         outcome = anyio.run(self._run)
         code = self._exit_code(outcome)
         with reporting():

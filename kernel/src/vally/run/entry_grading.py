@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -57,10 +58,15 @@ class EntryGrader:
             self._request.log.debug("grader '%s' raised", self._prepared.entry.type, exc_info=error)
             outcome = self._prepared.error(f"Grader execution error: {_text(error)}", kind="exception")
         try:
-            return finish_result(outcome, self._prepared)
+            return finish_result(outcome, self._prepared, judge=self._judge_metadata())
         except Exception as error:
             problem = self._prepared.error(f"Grader returned an invalid result: {_text(error)}", kind="exception")
             return finish_result(problem, self._prepared)
+
+    def _judge_metadata(self) -> Mapping[str, object]:
+        """What the judge has to say on every result of a grader that may ask it."""
+        record = self._prepared.record
+        return getattr(self._request.judge, "result_metadata", {}) if record and record.requires_judge else {}
 
     async def _graded(self) -> GraderResult:
         prepared, entry = self._prepared, self._prepared.entry

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from vally.text.display import NAME_CLUSTERS, cut_clusters, cut_evidence, one_line_evidence, sanitise
@@ -57,18 +58,23 @@ def _result_problem(result: GraderResult) -> str | None:
     return None
 
 
-def finish_result(result: GraderResult, prepared: PreparedEntry) -> GraderResult:
-    """A copy with the fields that the kernel fills: type, kind, label, evidence, metadata of the entry."""
+def finish_result(
+    result: GraderResult, prepared: PreparedEntry, *, judge: Mapping[str, object] = MappingProxyType({})
+) -> GraderResult:
+    """A copy with the fields that the kernel fills: type, kind, label, evidence, metadata of the entry.
+
+    `judge` goes into the metadata of the result and of all nested ones.
+    """
     entry = prepared.entry
     long_text = prepared.record is not None and (prepared.record.multiline or prepared.record.kind == "llm")
-    metadata = {**(result.metadata or {}), **_entry_metadata(prepared)}
+    metadata = {**(result.metadata or {}), **judge, **_entry_metadata(prepared)}
     update: dict[str, Any] = {
         "grader_type": entry.type,
         "configured_name": entry.name,
         "evidence": _evidence(result.evidence, long_text),
         "label": None if result.status == "error" else "correct" if result.passed else "incorrect",
         "metadata": metadata or None,
-        "details": _finish_details(result.details, entry.type, long_text),
+        "details": _finish_details(result.details, entry.type, long_text, judge),
     }
     return result.model_copy(update=update)
 
@@ -86,7 +92,7 @@ def _entry_metadata(prepared: PreparedEntry) -> dict[str, Any]:
 
 
 def _finish_details(
-    details: Sequence[GraderResult] | None, grader_type: str, long_text: bool
+    details: Sequence[GraderResult] | None, grader_type: str, long_text: bool, judge: Mapping[str, object]
 ) -> list[GraderResult] | None:
     if details is None:
         return None
@@ -95,7 +101,8 @@ def _finish_details(
             update={
                 "grader_type": grader_type,
                 "evidence": _evidence(detail.evidence, long_text),
-                "details": _finish_details(detail.details, grader_type, long_text),
+                "metadata": {**(detail.metadata or {}), **judge} or None,
+                "details": _finish_details(detail.details, grader_type, long_text, judge),
             }
         )
         for detail in details

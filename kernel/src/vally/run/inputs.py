@@ -80,7 +80,8 @@ class JudgeClient(Protocol):
     """The judge of one grader entry behind cache, limits and accounting.
 
     `judge` sees to time limit and reminders; it raises `JudgeError`. `supports_files` tells whether the judge can read
-    evidence files. `model_for` and `effort_for` give what an entry gets that configures this or None.
+    evidence files. `model_for` and `effort_for` give what an entry gets that configures this or None. The optional
+    mapping `result_metadata` goes into the metadata of all results of graders that may ask this judge.
     """
 
     async def judge(self, request: JudgeRequest) -> JudgeReply: ...

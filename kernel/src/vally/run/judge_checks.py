@@ -51,6 +51,18 @@ def _problems(plan: Plan, host: PluginHost, pool: JudgePool) -> Iterator[JudgePr
             yield JudgeProblem(message, "judge-credentials", error.hints)
 
 
+def judge_notices(plan: Plan, host: PluginHost, pool: JudgePool) -> list[str]:
+    """What the judges that a plan may ask say about themselves, each once; none of one that is not installed."""
+    notices = []
+    for evaluation in plan.evals:
+        if judging_entries(evaluation, host):
+            try:
+                notices.append(pool.record(evaluation.spec.defaults.judge_provider).notice)
+            except PluginError:
+                continue
+    return list(dict.fromkeys(notice for notice in notices if notice is not None))
+
+
 def judging_entries(evaluation: EvalPlan, host: PluginHost) -> list[GraderEntry]:
     """The grader entries of an eval that ask a judge."""
     return [entry for stimulus in evaluation.stimuli for entry in stimulus.graders if _needs_judge(host, entry.type)]

@@ -134,6 +134,14 @@ class ItemJudge:
         except PluginError:
             return False
 
+    @property
+    def result_metadata(self) -> Mapping[str, object]:
+        """What the judge adds to the metadata of results."""
+        try:
+            return self._pool.record(self._settings.provider).metadata
+        except PluginError:
+            return {}
+
     def model_for(self, configured: str | None) -> str:
         """The model of an entry: its own, else that of the run."""
         return configured or self._settings.model

@@ -275,7 +275,9 @@ def _options(loading: Loading, section: Section, extra: dict[str, Entry], record
         return None
     if record is not None and record.config is not None:
         try:
-            loading.host.parse_config(record, options, spec_dir=loading.source.base)
+            parsed = loading.host.parse_config(record, options, spec_dir=section.node.source.base)
+            # With paths that do not depend on where the program runs.
+            return parsed.model_dump(mode="json", by_alias=True, exclude_unset=True)
         except ConfigInvalid as error:
             for problem in error.problems:
                 at, where = problem_node(section.node, place, problem)
