@@ -16,7 +16,7 @@ REFERENCE = ROOT / "docs" / "reference"
 HOOKS = [f"vally_{name}" for name in (
     "graders", "executors", "backends", "judges", "reporters", "commands", "exporters", "eval_providers",
 )]  # fmt: skip
-COMMANDS = (("eval",), ("plugins", "list"))
+COMMANDS = (("eval",), ("mock-llm",), ("plugins", "list"))
 DIAGNOSTIC_ROWS = re.findall(r"^\| `.*$", (REFERENCE / "diagnostics.md").read_text(encoding="utf-8"), re.MULTILINE)
 HOST = vally.PluginHost()
 
@@ -36,7 +36,7 @@ def test_every_hook_has_an_entry() -> None:
     assert set(HOOKS) <= documented(REFERENCE / "hooks.md")
 
 
-@pytest.mark.parametrize("kind", ["grader", "executor", "backend", "reporter"])
+@pytest.mark.parametrize("kind", ["grader", "executor", "backend", "judge", "reporter"])
 def test_every_built_in_has_an_entry(kind: str) -> None:
     names = set(built_in_records(kind))
     assert names
