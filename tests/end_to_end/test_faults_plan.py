@@ -59,7 +59,7 @@ def test_hostile_names_stay_below_the_run_directory(tmp_path: Path) -> None:
 def test_ten_thousand_items_are_planned_quickly_and_in_little_memory(tmp_path: Path) -> None:
     stimuli = [{"name": f"s{number}", "prompt": "p", "graders": [{"type": "completed"}]} for number in range(100)]
     write_spec(tmp_path, stimuli, executor="mock")
-    peaks = {}
+    peaks, seconds = {}, 0.0
     for runs in (1, 100):
         with (tmp_path / "plan").open("wb") as plan:
             process = start(tmp_path, "--runs", str(runs), "--dry-run", "--output", "json", stdout=plan)

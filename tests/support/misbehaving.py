@@ -320,7 +320,7 @@ class Outcome:
         if do == "warnings":
             self.warnings = 3
         if do == "trajectory":
-            self.trajectory = "a trajectory"  # type: ignore[assignment]  # that is the fault
+            self.trajectory = "a trajectory"
         self._do = do
 
     async def cleanup(self) -> Any:
