@@ -105,11 +105,8 @@ def test_loading_opens_no_connection_and_starts_no_process(work: Any, monkeypatc
 
 
 LATER = {
-    # Findings of experiments, which are read elsewhere.
-    *("ignored-key", "removed-key", "unknown-variable", "unresolved-variable", "no-evals-matched", "baseline-required"),
-    *("experiment-variants-or-matrix", "vary-required", "vary-with-matrix", "invalid-vary-path", "variant-count"),
-    *("invalid-variant-name", "invalid-matrix-label", "matrix-unlabelled-value", "unknown-baseline"),
-    *("experiment-drift", "vary-unused"),
+    # A finding of a command that compares variants.
+    "baseline-required",
     # An error of staging, and findings of a command.
     *("environment-file-escape", "unused-parameter", "too-many-evals"),
 }

@@ -125,7 +125,7 @@ def _report(
     text = ", ".join(pointers[:_SHOWN])
     if len(pointers) > _SHOWN:
         text += f" and {len(pointers) - _SHOWN} more"
-    contributing = [variant.at(found[0]) for variant in (other, first)]
+    contributing = [variant.at(found[0]) for variant in (other, first) if variant.value(found[0]) is not ABSENT]
     at = next((node for node in contributing if node.source is other.node.source), other.node)
     notes = [note for steps in found[:_SHOWN] for note in _notes(first, other, steps, root)]
     place = Place(pointers[0], context=context)

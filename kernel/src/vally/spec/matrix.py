@@ -10,9 +10,11 @@ from dataclasses import dataclass
 
 from vally.model.experiment import Axis, AxisValue
 from vally.spec.diagnostics import Collector, Place
+from vally.spec.experiment_keys import AXIS
 from vally.spec.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from vally.spec.pointers import tokens_of
-from vally.spec.sections import INVALID, Section, wrong_type, wrong_value
+from vally.spec.scalars import is_null
+from vally.spec.sections import INVALID, Section, read_section, wrong_type, wrong_value
 from vally.spec.settings import Setting
 from vally.spec.shapes import read_plain
 
@@ -38,21 +40,22 @@ class ReadAxis:
     path_node: Node
 
 
-def read_axes(node: Node, axes: Mapping[str, Section], place: Place, collector: Collector) -> list[ReadAxis] | None:
+def read_axes(node: Node, axes: Mapping[str, Node], place: Place, collector: Collector) -> list[ReadAxis] | None:
     """The axes in the order of the file, or None when any of them is wrong."""
     read: list[ReadAxis | None] = []
-    for key, _ in node.entries if isinstance(node, MappingNode) else ():
-        section = axes.get(key.text)
-        if not _is_label(key.text):
-            collector.add("invalid-matrix-label", key, place.key(key.text), name=key.text)
+    for key, written in node.entries if isinstance(node, MappingNode) else ():
+        name, value = key.text, axes.get(key.text)
+        if not _is_label(name):
+            collector.add("invalid-matrix-label", key, place.key(name), name=name)
             read.append(None)
-        elif section is None:
+        elif value is not None:
+            where = place.key(name).named(f"matrix.{name}", f"axis '{name}'")
+            section = read_section(value, AXIS, where, collector)
+            read.append(None if section is None else _axis(section, name, collector))
+        elif not is_null(written):
             read.append(None)
-        else:
-            section.place = place.key(key.text).named(f"matrix.{key.text}", f"axis '{key.text}'")
-            read.append(_axis(section, key.text, collector))
     found = [axis for axis in read if axis is not None]
-    return found if len(found) == len(read) == len(axes) else None
+    return found if len(found) == len(read) else None
 
 
 def _is_label(text: str) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 
 from vally.model.experiment import Variant
 from vally.spec.diagnostics import Collector, Place, suggestion
+from vally.spec.experiment_keys import VARIANT
 from vally.spec.matrix import (
     MAX_VARIANTS,
     MIN_VARIANTS,
@@ -20,7 +21,7 @@ from vally.spec.matrix import (
     read_axes,
 )
 from vally.spec.nodes import MappingNode, Node, ScalarNode
-from vally.spec.sections import INVALID, Section, wrong_type
+from vally.spec.sections import INVALID, Section, read_section, wrong_type
 from vally.spec.settings import Setting
 from vally.spec.shapes import TextOfScalar, read_plain
 
@@ -75,7 +76,7 @@ def _written(section: Section, collector: Collector) -> ReadVariants:
     if not isinstance(node, MappingNode):
         return ReadVariants()
     _count_is_wrong(len(node.entries), section, "variants", collector)
-    sections: Mapping[str, Section | None] = section.get("variants", {})
+    values: Mapping[str, Node | None] = section.get("variants", {})
     names: dict[str, str] = {}
     read = []
     for key, _ in node.entries:
@@ -83,11 +84,9 @@ def _written(section: Section, collector: Collector) -> ReadVariants:
         if not _is_name(name) or name.casefold() in names:
             hint = f"names differ by more than case; there is '{names[name.casefold()]}'" if _is_name(name) else None
             collector.add("invalid-variant-name", key, place.key(name), hint=hint, name=name)
-        elif name in sections:
-            nested = sections[name]
-            if nested is not None:
-                nested.place = place.key(name).named(f"variants.{name}", f"variant '{name}'")
-            read.append(_variant(name, nested, key))
+        elif name in values:
+            where = place.key(name).named(f"variants.{name}", f"variant '{name}'")
+            read.append(_variant(name, values[name], key, where, collector))
         names.setdefault(name.casefold(), name)
     return ReadVariants(tuple(read))
 
@@ -100,7 +99,8 @@ def _is_name(name: str) -> bool:
     )
 
 
-def _variant(name: str, section: Section | None, key: Node) -> ReadVariant:
+def _variant(name: str, value: Node | None, key: Node, place: Place, collector: Collector) -> ReadVariant:
+    section = None if value is None else read_section(value, VARIANT, place, collector)
     if section is None:
         return ReadVariant(Variant(name=name), (), key)
     settings = []

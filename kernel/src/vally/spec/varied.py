@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from vally.model.evalspec import Defaults, Diagnostic, EvalSpec
@@ -173,9 +173,10 @@ def _root_environment(
     return tree, servers
 
 
-def _servers(over: Node | None) -> Iterator[Node]:
-    if isinstance(over, MappingNode):
-        yield from (value for key, value in over.entries if key.text == "mcpServers")
+def _servers(over: Node | None) -> list[Node]:
+    """What a tree says of servers: a mapping or null; anything else was reported."""
+    servers = over.get("mcpServers") if isinstance(over, MappingNode) else None
+    return [servers] if servers is not None and (is_null(servers) or isinstance(servers, MappingNode)) else []
 
 
 def _sets_skills(loading: Loading, changes: Sequence[Setting], key: str, place: Place) -> bool:
