@@ -34,7 +34,7 @@ class MockServer(socketserver.ThreadingTCPServer):
         self.resetting: set[Any] = set()
         self._stopping = threading.Event()
         self._lock = threading.Lock()
-        self._open: dict[Any, threading.Thread | None] = {}
+        self._open: dict[Any, threading.Thread] = {}
         super().__init__(address, MockHandler)
 
     def pause(self, seconds: float) -> bool:
@@ -73,8 +73,7 @@ class MockServer(socketserver.ThreadingTCPServer):
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
         for thread in connections.values():
-            if thread is not None:
-                thread.join(10)
+            thread.join(10)
         self.server_close()
 
 
