@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -88,6 +88,7 @@ def _attempt(source: YamlText, findings: Sequence[Diagnostic], types: Sequence[s
         edits = None if rewrite is None else rewrite(finding, source)
         if edits:
             attempt.edits.append((finding, edits))
+    attempt.edits = list(_once(source, attempt.edits))
     named = [item for item in findings if item.code in NAME_CODES]
     renaming = rename_graders(source, named, types)
     settled = [item for item in named if item not in renaming.left]
@@ -95,6 +96,16 @@ def _attempt(source: YamlText, findings: Sequence[Diagnostic], types: Sequence[s
         attempt.edits += [(settled[0], renaming.edits), *((item, []) for item in settled[1:])]
         attempt.renamed = frozenset(renaming.names)
     return attempt
+
+
+def _once(source: YamlText, found: list[tuple[Diagnostic, list[Edit]]]) -> Iterator[tuple[Diagnostic, list[Edit]]]:
+    """An alias follows its anchor, when that gets a unit too."""
+    places = [edit.start for _, edits in found for edit in edits]
+    for finding, edits in found:
+        node = source.at(finding.pointer or "") if finding.code == "bare-duration" else None
+        target = None if node is None else node.target
+        follows = target is not None and any(target.start <= place < target.end for place in places)
+        yield finding, [] if follows else edits
 
 
 def _apply(
