@@ -146,11 +146,12 @@ def test_files(work: Any, item: str, expected: list[str]) -> None:
 
 
 def test_messages_about_files(work: Any) -> None:
-    found = environment(work, "{files: [{src: none, dest: f}, f, {src: none, dest: ../x}]}")
+    found = environment(work, "{files: [{src: none, dest: f}, f, {src: none, dest: ../x}, {src: f}]}")
     assert [item.message for item in found.diagnostics] == [
         "environment.files[0]: none does not exist",
         "environment.files[1]: src is required",
         "environment.files[2]: dest '../x' must stay inside the workspace and outside .git",
+        "environment.files[3]: dest is required",
     ]
     assert found.only("environment-file-not-found").pointer == "/environment/files/0/src"
 

@@ -53,7 +53,7 @@ def _shape(node: Node, place: Place, collector: Collector) -> FileShape | None:
     if not isinstance(node, MappingNode):
         if not (isinstance(node, ScalarNode) and node.unresolved):
             hint = "write {src: …, dest: …}"
-            collector.add("environment-file-missing-field", node, place, hint=hint, where=place.label, key="src")
+            collector.add("environment-file-missing-field", node, place, hint=hint, where=f"{place.label}: ", key="src")
         return None
     section = read_section(node, FILE, place, collector)
     if section is None or "src" not in section.values or "dest" not in section.values:
