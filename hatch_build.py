@@ -1,4 +1,4 @@
-"""Turns the member table of ``pyproject.toml`` into the dependencies of the meta-distribution."""
+"""Turns the member table of ``pyproject.toml`` into the dependencies and extras of the meta-distribution."""
 
 from __future__ import annotations
 
@@ -14,25 +14,33 @@ Members = dict[str, dict[str, str]]
 
 
 class MembersMetadataHook(MetadataHookInterface):
-    """Requires every member: by path in a checkout, by exact version in a release and outside a checkout."""
+    """Requires every member: by path in a checkout, by exact version in a release and outside a checkout.
+
+    A member with an ``extra`` is required by that extra only.
+    """
 
     PLUGIN_NAME = "custom"
 
     def update(self, metadata: dict[str, Any]) -> None:
         release = bool(os.environ.get("VALLY_RELEASE"))
-        metadata["dependencies"] = dependencies(Path(self.root), self.config["members"], release=release)
+        required = requirements(Path(self.root), self.config["members"], release=release)
+        metadata["dependencies"] = required.pop(None, [])
+        metadata["optional-dependencies"] = required
 
 
-def dependencies(root: Path, members: Members, *, release: bool) -> list[str]:
-    """The requirement of each member, in the order of the table.
+def requirements(root: Path, members: Members, *, release: bool) -> dict[str | None, list[str]]:
+    """The requirements of each extra, and under None those without one, in the order of the table.
 
     A checkout is a tree in which the folder of any member lies. There a member whose folder was deleted is left out,
     and so is a member that requires it: neither need exist in a registry.
     """
     present = _present(root, members)
-    if release or not present:
-        return [f"{name}=={member['version']}" for name, member in members.items()]
-    return [f"{name} @ {(root / member['path']).resolve().as_uri()}" for name, member in present.items()]
+    by_version = release or not present
+    found: dict[str | None, list[str]] = {}
+    for name, member in (members if by_version else present).items():
+        place = f" @ {(root / member['path']).resolve().as_uri()}"
+        found.setdefault(member.get("extra"), []).append(name + (f"=={member['version']}" if by_version else place))
+    return found
 
 
 def _present(root: Path, members: Members) -> Members:

@@ -78,7 +78,12 @@ def test_constraints_are_names_and_versions_only() -> None:
 
 def test_the_member_table_lists_every_distribution() -> None:
     expected = {m.name: {"path": m.relative, "version": m.project["version"]} for m in MEMBERS}
-    assert expected == TABLE
+    assert expected == {name: {key: entry[key] for key in ("path", "version")} for name, entry in TABLE.items()}
+
+
+def test_what_only_some_need_is_an_extra() -> None:
+    extras = {name: entry["extra"] for name, entry in TABLE.items() if "extra" in entry}
+    assert extras == {"vally-judge-tiny": "tiny"}
 
 
 def test_the_other_lists_of_members_agree_with_the_table() -> None:

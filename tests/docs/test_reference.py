@@ -43,7 +43,7 @@ def test_every_built_in_has_an_entry(kind: str) -> None:
     assert names <= documented(page_of(kind))
 
 
-@pytest.mark.parametrize("kind", ["grader", "executor", "backend"])
+@pytest.mark.parametrize("kind", ["grader", "executor", "backend", "judge"])
 def test_every_setting_has_an_entry(kind: str) -> None:
     entries = documented(page_of(kind))
     for name in built_in_records(kind):

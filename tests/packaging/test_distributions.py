@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from checkout import KERNEL, MEMBERS, PLUGINS, Member
+from checkout import KERNEL, MEMBERS, PLUGINS, ROOT_PYPROJECT, Member
 from environments import Environment, Wheels, check
 
 pytestmark = [pytest.mark.heavy, pytest.mark.xdist_group("packaging")]
@@ -60,7 +60,13 @@ def test_the_meta_distribution_is_metadata_only(wheels: Wheels) -> None:
     with zipfile.ZipFile(wheel) as archive:
         lines = archive.read(f"{folder}/METADATA").decode().splitlines()
     required = {line.removeprefix("Requires-Dist: ") for line in lines if line.startswith("Requires-Dist: ")}
-    assert required == {f"{member.name}=={member.project['version']}" for member in MEMBERS}
+    table = ROOT_PYPROJECT["tool"]["hatch"]["metadata"]["hooks"]["custom"]["members"]
+    extras = {name: entry["extra"] for name, entry in table.items() if "extra" in entry}
+    assert required == {
+        f"{member.name}=={member.project['version']}"
+        + (f"; extra == '{extras[member.name]}'" if member.name in extras else "")
+        for member in MEMBERS
+    }
 
 
 def test_the_console_script_prints_the_version(complete: Environment) -> None:

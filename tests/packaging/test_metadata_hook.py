@@ -13,8 +13,12 @@ MEMBERS = {
     "vally-kernel": {"path": "kernel", "version": "0.1.0"},
     "vally-grader-prompt": {"path": "plugins/prompt", "version": "0.2.0"},
     "vally-grader-panel": {"path": "plugins/panel", "version": "0.3.0"},
+    "vally-judge-tiny": {"path": "plugins/tiny", "version": "0.4.0", "extra": "tiny"},
 }
-BY_VERSION = ["vally-kernel==0.1.0", "vally-grader-prompt==0.2.0", "vally-grader-panel==0.3.0"]
+BY_VERSION = {
+    None: ["vally-kernel==0.1.0", "vally-grader-prompt==0.2.0", "vally-grader-panel==0.3.0"],
+    "tiny": ["vally-judge-tiny==0.4.0"],
+}
 REQUIRES = {"vally-grader-prompt": ["vally-kernel>=0.1,<1"], "vally-grader-panel": ["Vally-Grader-Prompt>=0.1,<1"]}
 
 
@@ -39,33 +43,33 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def test_in_a_checkout_members_are_required_by_path(hook: ModuleType, checkout: Path) -> None:
-    assert hook.dependencies(checkout, MEMBERS, release=False) == [
-        f"{name} @ {(checkout / member['path']).resolve().as_uri()}" for name, member in MEMBERS.items()
-    ]
+    lines = [f"{name} @ {(checkout / member['path']).resolve().as_uri()}" for name, member in MEMBERS.items()]
+    assert hook.requirements(checkout, MEMBERS, release=False) == {None: lines[:3], "tiny": lines[3:]}
 
 
 def test_blanks_in_the_path_are_quoted(hook: ModuleType, checkout: Path) -> None:
-    assert "/a%20folder/kernel" in hook.dependencies(checkout, MEMBERS, release=False)[0]
+    assert "/a%20folder/kernel" in hook.requirements(checkout, MEMBERS, release=False)[None][0]
 
 
 def test_a_release_requires_exact_versions(hook: ModuleType, checkout: Path) -> None:
-    assert hook.dependencies(checkout, MEMBERS, release=True) == BY_VERSION
+    assert hook.requirements(checkout, MEMBERS, release=True) == BY_VERSION
 
 
 def test_outside_a_checkout_exact_versions_are_required(hook: ModuleType, tmp_path: Path) -> None:
-    assert hook.dependencies(tmp_path, MEMBERS, release=False) == BY_VERSION
+    assert hook.requirements(tmp_path, MEMBERS, release=False) == BY_VERSION
 
 
 @pytest.mark.parametrize(
     ("deleted", "left"),
     [
-        ("vally-grader-panel", {"vally-kernel", "vally-grader-prompt"}),
-        ("vally-grader-prompt", {"vally-kernel"}),
+        ("vally-grader-panel", {"vally-kernel", "vally-grader-prompt", "vally-judge-tiny"}),
+        ("vally-grader-prompt", {"vally-kernel", "vally-judge-tiny"}),
+        ("vally-judge-tiny", {"vally-kernel", "vally-grader-prompt", "vally-grader-panel"}),
     ],
 )
 def test_a_deleted_member_is_left_out_with_those_that_need_it(
     deleted: str, left: set[str], hook: ModuleType, checkout: Path
 ) -> None:
     (checkout / MEMBERS[deleted]["path"] / "pyproject.toml").unlink()
-    lines = hook.dependencies(checkout, MEMBERS, release=False)
-    assert {line.split(" @ ")[0] for line in lines} == left
+    required = hook.requirements(checkout, MEMBERS, release=False)
+    assert {line.split(" @ ")[0] for lines in required.values() for line in lines} == left

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, GetJsonSchemaHandler, ValidationInfo, WithJsonSchema
-from pydantic_core import CoreSchema
 
 from vally.model.config import Pattern
 from vally.text.durations import DURATION_PATTERN
+
+if TYPE_CHECKING:
+    from pydantic_core import CoreSchema
 
 _ABSOLUTE = re.compile(r"/|\\|[A-Za-z]:")
 

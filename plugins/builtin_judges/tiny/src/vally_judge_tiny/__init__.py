@@ -1,0 +1,1 @@
+"""Judge plugin: a very small model on this machine, for demonstrations."""
