@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
 from pydantic import Field
-from vally_command_lint.findings import Finding, LintReport
-from vally_command_lint.linting import LintOptions, lint
 
 from vally import (
     Config,
@@ -23,6 +21,8 @@ from vally import (
     matches_every_text,
 )
 from vally.testing import CliResult, ProjectBuilder, plugin_host, run_cli
+from vally_command_lint.findings import Finding, LintReport
+from vally_command_lint.linting import LintOptions, lint
 
 
 class ContainsConfig(Config):
@@ -160,10 +160,11 @@ def spec_lint(project: ProjectBuilder) -> SpecLint:
     return run
 
 
+@pytest.fixture
+def stand_ins() -> tuple[GraderSpec | ExecutorSpec, ...]:
+    return (*GRADERS, *EXECUTORS)
+
+
 def lint_report(root: Path, options: LintOptions) -> LintReport:
     host = plugin_host(*GRADERS, *EXECUTORS)
     return lint(options, cwd=root, project=find_project(root, root), host=host)
-
-
-def places(findings: Sequence[Finding]) -> list[tuple[str, int | None, int | None]]:
-    return [(found.code, found.line, found.column) for found in findings]

@@ -16,10 +16,11 @@ def skill(*lines: str, name: str = "name: log-reader", description: str = "descr
     return "\n".join(["---", *(line for line in (name, description) if line), *lines, "---", "", "Text.", ""])
 
 
+NOTHING = [("frontmatter", "error", 1, 1), ("name-format", "error", 1, 1), ("description", "error", 1, 1)]
 CASES = {
-    "no frontmatter": ("Text.\n", [("frontmatter", "error", 1, 1), ("name-format", "error", 1, 1), ("description", "error", 1, 1)]),
-    "not at the start": ("\n" + GOOD, [("frontmatter", "error", 1, 1), ("name-format", "error", 1, 1), ("description", "error", 1, 1)]),
-    "never closed": ("---\nname: log-reader\n", [("frontmatter", "error", 1, 1), ("name-format", "error", 1, 1), ("description", "error", 1, 1)]),
+    "no frontmatter": ("Text.\n", NOTHING),
+    "not at the start": ("\n" + GOOD, NOTHING),
+    "never closed": ("---\nname: log-reader\n", NOTHING),
     "broken YAML": ("---\nname: [a\n---\n", [("frontmatter", "error", 3, 1)]),
     "a list": ("---\n- a\n---\n", [("frontmatter", "error", 2, 1)]),
     "a key twice": (skill("license: MIT", "license: MIT"), [("frontmatter", "error", 5, 1)]),

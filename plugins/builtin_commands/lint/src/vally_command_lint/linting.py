@@ -90,7 +90,7 @@ class _Linter:
     def _skills(self) -> tuple[list[SkillReport], list[Finding]]:
         options = self.options
         words = options.paths or (() if options.specs or options.whole_project else (".",))
-        directories = skill_directories(self.cwd / word for word in words)
+        directories = skill_directories(self.cwd, words)
         if options.whole_project:
             found = project_skill_directories(self.project)
             directories = sorted({*directories, *found}, key=lambda path: path.as_posix())

@@ -19,20 +19,20 @@ from vally_command_lint.skill_source import SKILL_FILE, SkillSource
 from vally_command_lint.url_scan import check_addresses
 
 
-def skill_directories(paths: Iterable[Path]) -> list[Path]:
+def skill_directories(cwd: Path, words: Iterable[str]) -> list[Path]:
     """Skill directories that paths name or hold, each once; raises VallyError for a path that is none of these."""
     found: dict[Path, None] = {}
-    for path in paths:
-        absolute = Path(os.path.abspath(path))  # noqa: PTH100  # symbolic links keep their names
+    for word in words:
+        absolute = Path(os.path.abspath(cwd / word))  # noqa: PTH100  # symbolic links keep their names
         if absolute.is_dir():
             found.update(dict.fromkeys(find_skills(absolute)))
         elif absolute.name == SKILL_FILE and absolute.is_file():
             found[absolute.parent] = None
         elif absolute.exists():
-            hints = [f"use -e {path}"] if absolute.suffix in (".yaml", ".yml") else []
-            raise VallyError(f"{path} is neither a directory nor a {SKILL_FILE}", hints=hints)
+            hints = [f"use -e {word}"] if absolute.suffix in (".yaml", ".yml") else []
+            raise VallyError(f"{word} is neither a directory nor a {SKILL_FILE}", hints=hints)
         else:
-            raise VallyError(f"{path} does not exist")
+            raise VallyError(f"{word} does not exist")
     return sorted(found, key=lambda directory: directory.as_posix())
 
 
