@@ -97,11 +97,9 @@ def test_texts_of_executors_reach_no_terminal_as_commands(tmp_path: Path) -> Non
 @pytest.mark.parametrize("method", ["shutdown", "cleanup"])
 def test_an_executor_that_does_not_end_well_changes_no_result(tmp_path: Path, method: str, word: str) -> None:
     write_spec(tmp_path, ["fine"], executor=f"{method}-{word}")
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    code, _, err = finish(start(tmp_path, "--shutdown-timeout", "500ms", env={"TMPDIR": str(scratch)}))
+    code, _, err = finish(start(tmp_path, "--shutdown-timeout", "500ms"))
     assert code == 0, err
-    assert list(scratch.iterdir()) == []
+    assert list((tmp_path / "scratch").iterdir()) == []
     records = records_of(tmp_path)
     summary = check_closed(records, 1)
     assert summary["passed"] is True

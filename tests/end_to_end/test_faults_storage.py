@@ -104,17 +104,15 @@ def as_ordinary_user() -> None:
 
 def test_an_output_directory_that_cannot_be_written_is_one_clear_error(tmp_path: Path) -> None:
     write_spec(tmp_path, ["fine"])
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
     (tmp_path / "out").mkdir(mode=0o555)
-    code, out, err = finish(start(tmp_path, env={"TMPDIR": str(scratch)}, preexec_fn=as_ordinary_user))
+    code, out, err = finish(start(tmp_path, preexec_fn=as_ordinary_user))
     assert (code, out) == (1, "")
     assert err.splitlines() == [
         f"error: {tmp_path / 'out'}: cannot create a run directory: Permission denied [output-dir]",
         "  choose a writable directory with --output-dir",
     ]
     # Nothing that was made for the run is left.
-    assert list(scratch.iterdir()) == []
+    assert list((tmp_path / "scratch").iterdir()) == []
 
 
 @pytest.mark.parametrize("path", ["eval.yaml", "fixture.txt"])

@@ -47,7 +47,11 @@ def start(root: Path, *words: str, env: Mapping[str, str] | None = None, **optio
     """Start `python -m vally eval -e eval.yaml` with the plugins that misbehave."""
     command = [sys.executable, "-m", "vally", "eval", "-e", "eval.yaml", "--output-dir", "out"]
     command += ["--executor-plugin", str(PLUGIN), "--grader-plugin", str(PLUGIN), *words]
-    environ = {"PATH": os.environ["PATH"], "HOME": str(root), "VALLY_CACHE_DIR": str(root / "cache")}
+    # What a run that is killed cannot remove must not outlive the test.
+    scratch = root / "scratch"
+    scratch.mkdir(exist_ok=True)
+    environ = {"PATH": os.environ["PATH"], "HOME": str(root), "TMPDIR": str(scratch)}
+    environ["VALLY_CACHE_DIR"] = str(root / "cache")
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL}
     return subprocess.Popen(command, cwd=root, env={**environ, **(env or {})}, **{**streams, **options})
 
