@@ -5,15 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, GetJsonSchemaHandler, ValidationInfo, WithJsonSchema
 
 from vally.model.config import Pattern
 from vally.text.durations import DURATION_PATTERN
-
-if TYPE_CHECKING:
-    from pydantic_core import CoreSchema
 
 _ABSOLUTE = re.compile(r"/|\\|[A-Za-z]:")
 
@@ -96,7 +93,7 @@ def _environment(value: Any, info: ValidationInfo) -> Any:
 class _OneOrMore(BeforeValidator):
     """Adds the single string to the JSON schema of the list."""
 
-    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(self, schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         return {"anyOf": [{"type": "string"}, {**handler(schema), "minItems": 1}]}
 
 
