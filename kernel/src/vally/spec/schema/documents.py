@@ -11,7 +11,7 @@ from vally.spec.experiment_keys import EXPERIMENT, REMOVED
 from vally.spec.project import PROJECT
 from vally.spec.schema.records import records_schema
 from vally.spec.schema.shapes import table_schema
-from vally.spec.schema.writer import DIALECT, Schema, Writer
+from vally.spec.schema.writer import Schema, Writer
 from vally.spec.spec_keys import SPEC
 
 if TYPE_CHECKING:
@@ -47,8 +47,10 @@ def json_schema(kind: str, *, host: PluginHost) -> Schema:
 
     Equal for equal plugins. Raises KeyError for an unknown kind, PluginError when a plugin the user named fails.
     """
+    from pydantic.json_schema import GenerateJsonSchema
+
     writer = Writer(host)
     body = SCHEMAS[kind](writer)
-    head = {"$schema": DIALECT, "$id": f"https://vally.example/schema/{kind}/{__version__.split('.')[0]}.json"}
+    head = {"$schema": GenerateJsonSchema.schema_dialect, "$id": f"https://vally.example/schema/{kind}/{__version__.split('.')[0]}.json"}
     definitions = dict(sorted(writer.definitions.items()))
     return {**head, **body, **({"$defs": definitions} if definitions else {})}

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from vally.host import PluginHost
 
 Schema = dict[str, Any]
-DIALECT = "https://json-schema.org/draft/2020-12/schema"
 NULL: Mapping[str, Any] = {"type": "null"}
 _NOTES = ("description", "default", "deprecated")
 _NAME = "[A-Za-z_][A-Za-z0-9_]*"
