@@ -38,7 +38,8 @@ class _Above:
     def __init__(self, stream: Any, away: Callable[[], contextlib.AbstractContextManager[None]]) -> None:
         self._stream = stream
         self._away = away
-        self._lock = threading.RLock()
+        # Never held while printing, which waits for the display.
+        self._lock = threading.Lock()
         self._rest = ""
 
     def write(self, text: str) -> int:
@@ -46,7 +47,7 @@ class _Above:
             raise TypeError(f"write() argument must be str, not {type(text).__name__}")
         with self._lock:
             lines, newline, self._rest = (self._rest + text).rpartition("\n")
-            self._print(lines + newline)
+        self._print(lines + newline)
         return len(text)
 
     def flush(self) -> None:
@@ -56,7 +57,7 @@ class _Above:
         """Print what has no end of line yet."""
         with self._lock:
             rest, self._rest = self._rest, ""
-            self._print(rest)
+        self._print(rest)
 
     def _print(self, text: str) -> None:
         if text:
@@ -82,11 +83,13 @@ class LiveProgress(Progress):
         self._frames = _FRAMES if can_encode(self._stderr, _FRAMES) else _PLAIN_FRAMES
         self._console = _SteadyConsole(file=self._stderr, no_color=True, highlight=False, markup=False, emoji=False)
         self._live: Live | None = None
+        self._shown_at = 0.0
 
     def start(self, total: int) -> None:
         super().start(total)
-        self._show()
-        sys.stderr = cast("TextIO", self._above)
+        with self._display_lock:
+            sys.stderr = cast("TextIO", self._above)
+            self._show()
 
     def _show(self) -> None:
         # A new one each time: one that was stopped would remove lines above its first picture.
@@ -98,7 +101,11 @@ class LiveProgress(Progress):
             redirect_stdout=False,
             redirect_stderr=False,
         )
-        self._live.start()
+        # Cards may come faster than it is redrawn; without a picture at once it would hardly be seen between them.
+        now = time.monotonic()
+        is_due = now - self._shown_at >= 1 / REDRAWS_PER_SECOND
+        self._shown_at = now if is_due else self._shown_at
+        self._live.start(refresh=is_due)
 
     def _hide(self) -> bool:
         live, self._live = self._live, None
@@ -122,7 +129,7 @@ class LiveProgress(Progress):
             self._hide()
             if sys.stderr is self._above:
                 sys.stderr = self._stderr
-            self._above.finish()
+        self._above.finish()
 
     def _picture(self) -> Any:
         width = terminal_width(self._stderr) or DEFAULT_WIDTH
