@@ -73,8 +73,8 @@ def test_dialect(pattern: str, text: str, matches: bool) -> None:
 @pytest.mark.parametrize(
     "pattern",
     [
-        "[bad",
-        "x(?i)y",
+        pytest.param("[bad", id="RX-7"),
+        pytest.param("x(?i)y", id="RX-8"),
         "(",
         "(?x)a",
         "a**",
