@@ -12,8 +12,9 @@ import signal
 import struct
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -189,8 +190,19 @@ def test_where_no_display_is_used(
     assert any(line.startswith("[1/1] ✔ shown / s (gpt-x)") for line in terminal.lines) == plain
 
 
-def told(directory: Path, terminal: Terminal, names: list[str], act: Callable[[str, int], None], **options: Any) -> str:
-    """Tell a reporter on the terminal of a run; `act` sees the name of each event before it. Returns its stdout."""
+def told(
+    directory: Path,
+    terminal: Terminal,
+    names: list[str],
+    act: Callable[[str, int], None],
+    *,
+    after: Sequence[threading.Thread] = (),
+    **options: Any,
+) -> str:
+    """Tell a reporter on the terminal of a run; `act` sees the name of each event before it. Returns its stdout.
+
+    The terminal stays until the threads in `after` ended.
+    """
     results = [trial_result(name, GraderResult.verdict(True, "as wanted", name="g")) for name in names]
     out = io.StringIO()
     reporter = ConsoleReporter()
@@ -200,6 +212,9 @@ def told(directory: Path, terminal: Terminal, names: list[str], act: Callable[[s
         for number, (method, event) in enumerate(ScriptedRun(directory, results, progress="live", **options).events()):
             act(method, number)
             getattr(reporter, method, lambda _: None)(event)
+        for thread in after:
+            while thread.is_alive():
+                terminal.read(0.05)
     return out.getvalue()
 
 
@@ -242,6 +257,26 @@ def test_what_others_print_appears_above_the_display(
     out = told(tmp_path, terminal, ["s"], act)
     wait_until(terminal, lambda lines: lines == ["warning: something is odd"])
     assert out.startswith("━━━ s ━━━\n")
+
+
+def test_threads_that_print_while_the_display_comes_and_goes(tmp_path: Path, terminal: Terminal) -> None:
+    expected = {f"thread {number} line {line}" for number in range(4) for line in range(20)}
+
+    def chatter(number: int) -> None:
+        for line in range(20):
+            sys.stderr.write(f"thread {number} line {line}\n")
+
+    threads = [threading.Thread(target=chatter, args=[number]) for number in range(4)]
+
+    def act(method: str, number: int) -> None:
+        if number == 2:
+            for thread in threads:
+                thread.start()
+        terminal.read()
+
+    told(tmp_path, terminal, [f"s{number}" for number in range(20)], act, after=threads)
+    wait_until(terminal, lambda lines: set(lines) == expected)
+    assert len(terminal.lines) == len(expected)
 
 
 LOGS = """
