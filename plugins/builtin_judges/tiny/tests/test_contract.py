@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from vally import ProviderConfig
-from vally.testing import Answer, Case, ModelReply, Status, Text, judge_contract
+from vally.testing import Answer, Case, Hang, ModelReply, Text, judge_contract
 from vally_judge_tiny import plugin
 
 (RECORD,) = plugin.vally_judges()
@@ -20,7 +20,10 @@ from vally_judge_tiny import plugin
 def as_line(reply: ModelReply) -> str:
     if isinstance(reply, Answer | Text):
         return json.dumps({"content": reply.text if isinstance(reply, Text) else json.dumps(reply.args)})
-    return json.dumps({"crash": True} if isinstance(reply, Status) else {"hang": True})
+    if isinstance(reply, Hang):
+        return json.dumps({"hang": True})
+    passing = reply.code == 429 or reply.code >= 500
+    return json.dumps({"crash": True} if passing else {"error": f"HTTP {reply.code}"})
 
 
 @contextmanager
