@@ -12,6 +12,7 @@ from vally.cli.display import DisplayOptions
 if TYPE_CHECKING:
     from vally.host import PluginHost
     from vally.model.evalspec import Project
+    from vally.records import Record
 
 PLUGIN_OPTIONS = {
     "grader_plugin": "grader",
@@ -70,12 +71,29 @@ class CliContext:
         """Plugins that are installed, without those of a project or of options; for help and completion."""
         return self._host(project=(), command_line=(), bases=(self.cwd,))
 
+    def option_records(self, kind: str) -> Mapping[str, Record]:
+        """Records of plugins that bring options of their own, as far as options about plugins let them.
+
+        A directory named by an option shadows the installed copy of it, which must not be imported then. What is
+        wrong with such a directory is for the command itself to say.
+        """
+        from vally.errors import PluginError
+
+        try:
+            host = self._host(project=(), command_line=self._command_line(), bases=(self.cwd,))
+            return host.records(kind)
+        except PluginError:
+            return self.bare_host().records(kind)
+
+    def _command_line(self) -> tuple[tuple[str, str], ...]:
+        words = self.plugin_words
+        return tuple(
+            (kind, specifier) for option, kind in PLUGIN_OPTIONS.items() for specifier in words.get(option) or ()
+        )
+
     def host(self, project: Project, *, base: Path | None = None) -> PluginHost:
         """Plugins of the project and the options of this command; `base` is where local paths are looked up first."""
         words = self.plugin_words
-        command_line = tuple(
-            (kind, specifier) for option, kind in PLUGIN_OPTIONS.items() for specifier in words.get(option) or ()
-        )
         from_project: tuple[tuple[str, str, Path], ...] = ()
         if not words.get("no_project_plugins"):
             from_project = tuple(
@@ -84,7 +102,7 @@ class CliContext:
                 for specifier in specifiers
             )
         bases = (base, self.cwd) if base is not None and base != self.cwd else (self.cwd,)
-        return self._host(project=from_project, command_line=command_line, bases=bases)
+        return self._host(project=from_project, command_line=self._command_line(), bases=bases)
 
     def _host(self, *, project: Any, command_line: Any, bases: tuple[Path, ...]) -> PluginHost:
         from vally.host import PluginHost, PluginSources

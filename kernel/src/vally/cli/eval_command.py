@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
 
 from vally.cli.context import CliContext
+from vally.cli.early_words import early_plugin_words
 from vally.cli.judge_options import JUDGE_OPTIONS
 from vally.cli.options import DURATION, KEY_VALUE, MODELS, TAG, display_options, plugin_options
 from vally.records import ReporterSpec
@@ -70,7 +73,11 @@ class EvalCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Accept the word `agent` of the long form `eval agent`."""
-        return super().parse_args(ctx, args[1:] if args[:1] == ["agent"] else args)
+        words = args[1:] if args[:1] == ["agent"] else args
+        context = ctx.find_object(CliContext)
+        if context is not None:
+            context.plugin_words.update(early_plugin_words(words))
+        return super().parse_args(ctx, words)
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Own options, those of reporters, and help."""
@@ -83,7 +90,9 @@ class EvalCommand(click.Command):
 
 
 def _reporter_options(context: CliContext) -> list[click.Parameter]:
-    records = context.bare_host().records("reporter").values()
+    # What a plugin prints while it is imported must not stand in front of machine output.
+    with contextlib.redirect_stdout(sys.stderr):
+        records = context.option_records("reporter").values()
     named = {item.option: item for item in records if isinstance(item, ReporterSpec) and item.option}
     return [_reporter_option(name, record) for name, record in sorted(named.items())]
 

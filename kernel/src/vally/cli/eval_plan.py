@@ -52,6 +52,20 @@ def build_plan(
     return make_plan(specs, plan_options, environ_effort=context.environ.get("EVAL_JUDGE_REASONING_EFFORT"))
 
 
+def option_warnings(plan: Plan, options: Mapping[str, Any]) -> list[str]:
+    """What options do not do for this plan, a line each."""
+    warnings = []
+    if options["in_place"] and plan.total > 1:
+        warnings.append(
+            f"--in-place: {plan.total} trials follow each other in one directory, each in the state that the one "
+            "before it left"
+        )
+    repeated = sorted({item.planned.name for item in plan.evals if item.trials >= 2})
+    if options["max_retries"] and repeated:
+        warnings.append(f"--max-retries does not apply to evals with 2 or more runs: {', '.join(repeated)}")
+    return warnings
+
+
 def print_plan(plan: Plan, output: str) -> None:
     """Print what would run, for people or as one JSON object."""
     if output == "json":

@@ -69,12 +69,14 @@ class EvalRun:
         selected = self._selected(specs, project)
         if not selected:
             return self._nothing(specs)
-        from vally.cli.eval_plan import build_plan
+        from vally.cli.eval_plan import build_plan, option_warnings
 
         plan = build_plan(self._context, self._options, selected, project, self._skill_dirs)
         if plan is None:
             return 1
         self._show_warnings(host)
+        for warning in option_warnings(plan, self._options):
+            print_warning(warning)
         return self._run(plan, project, host)
 
     def _project(self) -> Project:

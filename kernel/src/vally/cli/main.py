@@ -195,9 +195,12 @@ def run(
     `stdout` and `stderr` replace the process's streams while it runs. `host_objects` are records or modules added to
     the plugins.
     """
+    directory = cwd or _current_directory(argv)
+    if directory is None:
+        return 1
     context = CliContext(
         environ=os.environ if environ is None else environ,
-        cwd=(cwd or Path.cwd()).absolute(),
+        cwd=directory.absolute(),
         host_objects=tuple(host_objects),
     )
     with contextlib.ExitStack() as stack:
@@ -206,6 +209,20 @@ def run(
         if stderr is not None:
             stack.enter_context(contextlib.redirect_stderr(stderr))
         return _guarded(list(argv), context)
+
+
+def _current_directory(argv: Sequence[str]) -> Path | None:
+    """The current directory; None, with a message, when it was removed and something else than help is wanted."""
+    try:
+        return Path.cwd()
+    except OSError:
+        if {"--version", "-V", "--help", "-h"} & set(argv):
+            return Path(os.sep)
+    from vally.cli.messages import say
+
+    say("error: the current directory does not exist any more")
+    say("  change to one that does")
+    return None
 
 
 def _guarded(argv: list[str], context: CliContext) -> int:
@@ -232,6 +249,8 @@ def _guarded(argv: list[str], context: CliContext) -> int:
         return _failure(RuntimeError(f"a plugin called sys.exit({exit_.code!r})"), context)
     except Exception as error:
         return _failure(error, context)
+    except BaseExceptionGroup as group:
+        return _failure(RuntimeError(str(group)), context)
 
 
 @contextlib.contextmanager

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from vally.host import PluginHost
     from vally.model.results import TrialResult
+    from vally.model.trajectory import Event
     from vally.records import Backend
     from vally.run.engine import RunSettings
     from vally.run.judges import ItemJudge, JudgePool
@@ -46,6 +47,10 @@ class _Facts:
     duration_ms: int
 
 
+def _ignore(_: str, __: Event) -> None:
+    return None
+
+
 class Attempts:
     """Runs items: as often as retries allow, with a fresh workspace each time."""
 
@@ -61,6 +66,7 @@ class Attempts:
         settings: RunSettings,
         stopping: Stopping,
         on_phase: Callable[[str, str, str | None], None],
+        on_event: Callable[[str, Event], None] | None = None,
     ) -> None:
         self._host = host
         self._backend = backend
@@ -71,6 +77,7 @@ class Attempts:
         self._settings = settings
         self._stopping = stopping
         self._on_phase = on_phase
+        self._on_event = on_event or _ignore
 
     async def run(self, item: TrialItem, evaluation: EvalPlan) -> TrialResult:
         """Run one item until it succeeds or may not be tried again; never raises for what a plugin does."""
@@ -163,6 +170,7 @@ class Attempts:
             shutdown_timeout_s=self._settings.shutdown_timeout_s,
             redactor=self._redactor,
             on_phase=partial(self._on_phase, item.item_id),
+            on_event=partial(self._on_event, item.item_id),
             stop=stop,
         )
 

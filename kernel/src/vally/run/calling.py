@@ -15,9 +15,12 @@ import anyio.to_thread
 MAX_THREADS = 512
 """Upper bound of worker threads that sync plugin methods use at once; more calls wait."""
 
+_PASSING = (KeyboardInterrupt, MemoryError, GeneratorExit)
+"""What no plugin is blamed for."""
+
 
 class PluginExit(Exception):
-    """A plugin called `sys.exit`, or cancelled itself; that ends the call, never the program."""
+    """A plugin called `sys.exit`, cancelled itself, or raised what is no `Exception`; that ends the call, no more."""
 
 
 def raise_thread_limit() -> None:
@@ -41,22 +44,25 @@ async def invoke(
     """Call a plugin's method and await what is awaitable.
 
     A sync method runs in a worker thread, unless `blocking` is False. It cannot be cancelled: on cancellation its
-    thread is left to end by itself and its result is dropped. `SystemExit` of a plugin becomes a `PluginExit`, and so
-    does a cancellation that nobody here asked for.
+    thread is left to end by itself and its result is dropped. What a plugin raises that is no `Exception`, such as
+    `SystemExit` or the panic of a compiled library, becomes a `PluginExit`, and so does a cancellation that nobody
+    here asked for.
     """
     try:
         if inspect.iscoroutinefunction(method) or not blocking:
             result = method(*args, **kwargs)
         else:
-            call = partial(_without_exit, method, *args, **kwargs)
+            call = partial(call_tamed, method, *args, **kwargs)
             result = await anyio.to_thread.run_sync(call, abandon_on_cancel=True, limiter=limiter)
         return await result if inspect.isawaitable(result) else result
-    except SystemExit as exit_:
-        raise PluginExit(f"SystemExit: {exit_.code}") from None
     except asyncio.CancelledError:
         if _is_cancelled():
             raise
         raise PluginExit("the plugin's own task was cancelled") from None
+    except (Exception, *_PASSING):
+        raise
+    except BaseException as error:
+        raise PluginExit(f"{type(error).__name__}: {error}") from None
 
 
 def _is_cancelled() -> bool:
@@ -65,9 +71,11 @@ def _is_cancelled() -> bool:
     return anyio.current_effective_deadline() == -math.inf or (task is not None and task.cancelling() > 0)
 
 
-def _without_exit(method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    # A SystemExit that reaches the top of a worker thread would be lost there.
+def call_tamed(method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call a sync method of a plugin; what it raises that is no `Exception` becomes a `PluginExit`."""
     try:
         return method(*args, **kwargs)
-    except SystemExit as exit_:
-        raise PluginExit(f"SystemExit: {exit_.code}") from None
+    except (Exception, *_PASSING):
+        raise
+    except BaseException as error:
+        raise PluginExit(f"{type(error).__name__}: {error}") from None

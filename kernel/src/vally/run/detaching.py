@@ -11,32 +11,39 @@ M = TypeVar("M", bound=BaseModel)
 
 def detached(model: M) -> M:
     """Copy a record model with all models, mappings and lists in it; texts and numbers are shared."""
-    copy: M = _copied(model, {})
+    copy: M = _Copying().copy(model)
     return copy
 
 
-def _copied(value: Any, copies: dict[int, Any]) -> Any:
-    # What was copied before is found again, so that values that contain themselves stay finite.
-    if not isinstance(value, (dict, list, BaseModel)):
-        return value
-    known = copies.get(id(value))
-    if known is not None:
-        return known
-    if isinstance(value, BaseModel):
-        return _copied_model(value, copies)
-    if isinstance(value, dict):
-        mapping = copies[id(value)] = {}
-        mapping.update((key, _copied(item, copies)) for key, item in value.items())
-        return mapping
-    items = copies[id(value)] = []
-    items.extend(_copied(item, copies) for item in value)
-    return items
+class _Copying:
+    """Copies containers with a list of what is still to fill, because tool arguments may be nested without bound."""
 
+    def __init__(self) -> None:
+        # What was copied before is found again, so that values that contain themselves stay finite.
+        self._copies: dict[int, Any] = {}
+        self._unfilled: list[tuple[Any, Any]] = []
 
-def _copied_model(model: BaseModel, copies: dict[int, Any]) -> BaseModel:
-    copy = copies[id(model)] = model.model_copy()
-    for fields in (copy.__dict__, copy.__pydantic_extra__ or {}):
-        for name, item in fields.items():
-            if isinstance(item, (dict, list, BaseModel)):
-                fields[name] = _copied(item, copies)
-    return copy
+    def copy(self, value: Any) -> Any:
+        copied = self._of(value)
+        while self._unfilled:
+            self._fill(*self._unfilled.pop())
+        return copied
+
+    def _of(self, value: Any) -> Any:
+        if not isinstance(value, (dict, list, BaseModel)):
+            return value
+        if id(value) not in self._copies:
+            empty: Any = value.model_copy() if isinstance(value, BaseModel) else {} if isinstance(value, dict) else []
+            self._copies[id(value)] = empty
+            self._unfilled.append((value, empty))
+        return self._copies[id(value)]
+
+    def _fill(self, value: Any, copy: Any) -> None:
+        if isinstance(value, dict):
+            copy.update((key, self._of(item)) for key, item in value.items())
+        elif isinstance(value, list):
+            copy.extend(self._of(item) for item in value)
+        else:
+            for fields in (copy.__dict__, copy.__pydantic_extra__ or {}):
+                for name, item in fields.items():
+                    fields[name] = self._of(item)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from vally.host import PluginHost
     from vally.model.evalspec import Diagnostic
     from vally.model.results import RunSummary
+    from vally.model.trajectory import Event
     from vally.records import Backend
     from vally.run.judges import JudgePool
     from vally.run.plan import Plan
@@ -98,6 +100,7 @@ class Engine:
         redactor: Redactor,
         settings: RunSettings,
     ) -> None:
+        self._loop = asyncio.get_running_loop()
         self._plan = plan
         self._board = board
         self._output = output
@@ -116,6 +119,7 @@ class Engine:
             settings=settings,
             stopping=self._stopping,
             on_phase=self._phase,
+            on_event=self._agent_event if settings.reporting.verbose else None,
         )
         self._tally = RunTally(
             [evaluation.planned for evaluation in plan.evals],
@@ -191,6 +195,12 @@ class Engine:
             await self._recorder.record(item, result)
             # Without a pause a run of instant trials would never let signals and reporters in.
             await anyio.sleep(0)
+
+    def _agent_event(self, item_id: str, event: Event) -> None:
+        """Show what the agent says as a detail of its phase; executors may call this from threads of their own."""
+        text = event.data.get("content")
+        if event.type == "assistant_message" and event.agent_id is None and isinstance(text, str) and text.strip():
+            self._loop.call_soon_threadsafe(self._phase, item_id, "running", self._output.console(text))
 
     def _phase(self, item_id: str, phase: str, detail: str | None = None) -> None:
         self._board.send_nowait("on_trial_phase", TrialPhase(item_id=item_id, phase=phase, detail=detail))

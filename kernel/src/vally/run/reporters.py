@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.to_thread
 
-from vally.run.calling import PluginExit, invoke
+from vally.run.calling import call_tamed, invoke
 from vally.run.report_stream import reporting
 
 if TYPE_CHECKING:
@@ -132,10 +132,7 @@ class ReporterFeed:
             method = getattr(self._instance, call.method)
             if inspect.iscoroutinefunction(method):
                 return
-            try:
-                method(call.event)
-            except SystemExit as exit_:
-                raise PluginExit(f"SystemExit: {exit_.code}") from None
+            call_tamed(method, call.event)
             call.event = None
             self._handled += 1
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from vally.model.jsonio import encode_document, encode_line, record_line
 from vally.model.results import TrialResult, add_warnings, load_trial_result
 from vally.run.limits import fit_trial_record
+from vally.run.recorded_paths import with_relative_paths
 from vally.run.recording import redacted_record, redacted_trial
 from vally.run.results_file import ResultsFile
 from vally.run.run_dir import RunDirectory
@@ -63,6 +64,9 @@ class RunOutput:
         A side file that cannot be written becomes a warning on the record; the line is what counts.
         """
         record = redacted_trial(result, self._redactor)
+        trajectory = record.get("trajectory")
+        if trajectory is not None:
+            trajectory["stimulus"] = with_relative_paths(trajectory.get("stimulus") or {}, self.display_of)
         fitted = fit_trial_record(record, self.directory.sidecar(item.segments, "trajectory.json"))
         try:
             if fitted.full_trajectory is not None:
@@ -76,6 +80,10 @@ class RunOutput:
             warned = add_warnings(fitted.record, [f"side file not written: {reason}"])
             return load_trial_result(warned), record_line(warned)
         return load_trial_result(fitted.record), fitted.line
+
+    def console(self, text: str) -> str:
+        """Text for people without secrets."""
+        return self._redactor.console(text)
 
     def summary_line(self, summary: RunSummary) -> bytes:
         """The last line of the file."""
