@@ -120,9 +120,10 @@ def test_artifacts_come_first(tmp_path: Path, keyword: str) -> None:
 
 
 @both
-def test_a_missing_workspace_is_an_error(keyword: str) -> None:
-    result = grade(RECORDS[keyword], {"path": "a", **ANY[keyword]}, trajectory(work_dir="/nonexistent"))
-    assert (result.status, result.evidence) == ("error", "Workspace is not accessible: /nonexistent")
+def test_a_missing_workspace_is_an_error(tmp_path: Path, keyword: str) -> None:
+    work_dir = str(tmp_path / "gone")
+    result = grade(RECORDS[keyword], {"path": "a", **ANY[keyword]}, trajectory(work_dir=work_dir))
+    assert (result.status, result.evidence) == ("error", f"Workspace is not accessible: {work_dir}")
 
 
 @both
