@@ -27,7 +27,8 @@ SKIPPED_DIRECTORIES = frozenset({".git", "node_modules", ".venv", "venv", "__pyc
 _FENCE = re.compile(r"---[ \t]*(?:\r\n|\r|\n)")
 _CLOSING = re.compile(r"(?<![^\r\n])---[ \t]*(?:\r\n|\r|\n|\Z)")
 _LINE_END = re.compile(r"\r\n|\r|\n")
-_LINK = re.compile(r"!?\[[^\]\n]*\]\(\s*<?([^)\s>]+)>?[^)]*\)")
+# Bounded and without backtracking, so that a body of nothing but brackets takes no time.
+_LINK = re.compile(r"!?\[[^\]\n]{0,500}+\]\([ \t]{0,20}+<?([^)\s>]{1,500}+)>?[^)\n]{0,500}+\)")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//|#")
 
 

@@ -47,14 +47,14 @@ def test_any_bytes_as_a_skill(data: bytes, project: ProjectBuilder) -> None:
 
 
 LARGE = {
-    "brackets": "[" * 100_000,
+    "brackets": "[" * 20_000,
     "links": "[a](" * 25_000,
     "backticks": "`x" * 50_000,
     "quotes": "> " * 50_000,
     "comments": "a" + "<!-- " * 20_000,
     "definitions": "".join(f"[{number}]: x\n" for number in range(10_000)),
     "addresses": "http://a.org/ " * 10_000,
-    "pipes": "curl " + "| a " * 25_000,
+    "pipes": "curl | a " * 20_000,
     "scripts": "<script " * 20_000,
     "stars": "**x" * 30_000,
 }
@@ -65,7 +65,7 @@ def test_large_bodies_take_seconds_at_most(body: str, project: ProjectBuilder) -
     project.skill("a", body)
     start = time.process_time()
     assert check(project.root).skills
-    assert time.process_time() - start < 20
+    assert time.process_time() - start < 10
 
 
 @pytest.mark.parametrize(

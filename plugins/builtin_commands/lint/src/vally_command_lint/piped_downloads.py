@@ -48,10 +48,11 @@ def _in_command(command: str) -> Iterator[tuple[int, str]]:
     at = 0
     for part in _PARTS.split(command):
         segments = _PIPE.split(part)
+        last_shell = max((index for index, segment in enumerate(segments) if _SHELL.match(segment)), default=0)
         offset = 0
-        for number, segment in enumerate(segments[:-1]):
+        for segment in segments[:last_shell]:
             download = _DOWNLOAD.search(segment)
-            if download and any(_SHELL.match(later) for later in segments[number + 1 :]) and not _is_trusted(segment):
+            if download and not _is_trusted(segment):
                 begin = offset + download.start()
                 yield at + begin, " ".join(part[begin:].split())
                 break

@@ -15,7 +15,7 @@ from vally_command_lint.skill_source import SkillSource
 
 ID = "url-scan"
 _SCHEMA_HOST = "schemas.microsoft.com"
-_SCRIPT_TAG = re.compile(r"<script\b[^>]*>", re.IGNORECASE)
+_SCRIPT_TAG = re.compile(r"<script\b[^<>]{0,2000}+>", re.IGNORECASE)
 _SCRIPT_SOURCE = re.compile(r"""\bsrc\s*=\s*["']?(https?://[^\s"'>]+)""", re.IGNORECASE)
 _INTEGRITY = re.compile(r"\bintegrity\s*=", re.IGNORECASE)
 
