@@ -255,6 +255,23 @@ def test_secrets_reach_no_file_of_the_run(tmp_path: Path) -> None:
     assert secret not in result.stdout + result.stderr
 
 
+def test_a_secret_inside_a_name_is_gone_everywhere(tmp_path: Path) -> None:
+    secret = "abcdefghijklmnop"
+    write(tmp_path, "a.yaml", stimulus(f"s {secret}", NEVER), stimulus("t"))
+    spec = json.loads((tmp_path / "a.yaml").read_text())
+    (tmp_path / "a.yaml").write_text(json.dumps({**spec, "name": f"eval {secret}"}))
+    result = vally(tmp_path, "-e", "a.yaml", "--junit", env={"API_TOKEN": secret})
+    assert stimuli_of(result) == ["s <redacted:API_TOKEN>", "t"]
+    assert result.run_dir is not None
+    for path in result.run_dir.rglob("*"):
+        assert secret not in path.as_posix()
+        assert not path.is_file() or secret not in path.read_text(), path
+    assert secret not in result.stdout + result.stderr
+    manifest = json.loads((result.run_dir / "run-manifest.json").read_text())
+    assert sorted(manifest["items"]) == sorted(record["itemId"] for record in trials(result))
+    assert 'tests="2"' in (result.run_dir / "eval-results.junit.xml").read_text()
+
+
 def test_two_runs_at_once_get_directories_of_their_own(tmp_path: Path) -> None:
     write(tmp_path, "a.yaml", stimulus("s"))
     names = {vally(tmp_path, "-e", "a.yaml", "--output-dir", "out").run_dir for _ in range(3)}

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vally.cli.clean_names import with_clean_names
 from vally.cli.directories import skill_dirs
 from vally.cli.display import progress_style, use_color
 from vally.cli.machine_output import reserved_stdout
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from vally.host import PluginHost
     from vally.model.evalspec import Diagnostic, EvalSpec, Project
     from vally.run.plan import Plan
+    from vally.run.redaction import Redactor
     from vally.run.reporting import RunOptions
 
 SEMANTIC_STEP = "semantic"
@@ -128,10 +130,18 @@ class EvalRun:
             used |= loaded.used_params
             self._diagnostics += self._softened(loaded.spec, loaded.diagnostics)
             if loaded.spec is not None:
-                specs.append((path, loaded.spec))
+                specs.append((path, with_clean_names(loaded.spec, self._redactor())))
         self._unused_parameters(params, used)
         print_diagnostics(self._diagnostics)
         return None if any(item.level == "error" for item in self._diagnostics) else specs
+
+    def _redactor(self) -> Redactor:
+        from vally.run.redaction import Redactor
+
+        redactor = Redactor(self._context.environ, parameters=dict(self._options["params"]))
+        for name, value in self._environment_values.items():
+            redactor.add(name, value)
+        return redactor
 
     def _softened(self, spec: EvalSpec | None, diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
         # Only a spec that could be built may run in spite of its errors.

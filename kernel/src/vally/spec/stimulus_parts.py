@@ -126,7 +126,7 @@ def _check_entries(loading: Loading, root: Root, read: ReadStimulus, entries: li
             check_turns(loading, entry, len(read.turns), _in_stimulus(entry, read, "turn"))
         if not entry.is_judge or not entry.valid:
             continue
-        if "rubric" not in section.written and not getattr(entry.parsed, "criteria", None):
+        if _lists_none(section.written.get("rubric")) and not getattr(entry.parsed, "criteria", None):
             collector.add("prompt-without-rubric", entry.node, _in_stimulus(entry, read))
         if "golden_patch" in entry.evidence and "golden_patch" not in section.written:
             collector.add("golden-patch-evidence-missing", entry.node, _in_stimulus(entry, read))
@@ -136,7 +136,7 @@ def _check_entries(loading: Loading, root: Root, read: ReadStimulus, entries: li
 
 
 def _lists_none(node: Node | None) -> bool:
-    """Whether a list of graders is absent or empty; entries that were reported count."""
+    """Whether a list is absent or empty; entries that were reported count."""
     return node is None or (isinstance(node, SequenceNode) and not node.items)
 
 
