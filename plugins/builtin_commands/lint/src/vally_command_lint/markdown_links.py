@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -12,6 +13,14 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 _TARGETS = {"a": "href", "img": "src"}
+# A parser of whole documents takes quadratic time for tags that never end; these two patterns do not.
+_TAG = re.compile(
+    r"""<!--(?:.*?-->|.*)|<(?P<name>a|img)(?=[\s/>])(?P<attributes>(?:[^<>"']|"[^"]{0,2000}+"|'[^']{0,2000}+')*+)>""",
+    re.IGNORECASE | re.DOTALL,
+)
+_ATTRIBUTE = re.compile(
+    r"""(?<=[\s/"'])(?P<key>[^\s"'<>/=]++)\s*+=\s*+(?:"(?P<double>[^"]*+)"|'(?P<single>[^']*+)'|(?P<bare>[^\s"'=<>`]++))"""
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,27 +113,15 @@ def _position(block: Token, offset: int, lines: Sequence[str]) -> tuple[int, int
     return number + 1, None if at < 0 else at + max(offset - start - blanks, 0) + 1
 
 
-def _in_html(html: str, start: int, block: Token, lines: Sequence[str]) -> Iterator[Link]:
-    parser = _Tags()
-    parser.feed(html)
-    parser.close()
-    offsets = [0]
-    for line in html.split("\n"):
-        offsets.append(offsets[-1] + len(line) + 1)
-    for target, line_number, column in parser.found:
-        number, shown = _position(block, start + offsets[line_number - 1] + column, lines)
-        yield Link(target, number, shown)
-
-
-class _Tags(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: list[tuple[str, int, int]] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        target = dict(attrs).get(_TARGETS.get(tag, ""))
-        if target is not None:
-            self.found.append((target, *self.getpos()))
+def _in_html(text: str, start: int, block: Token, lines: Sequence[str]) -> Iterator[Link]:
+    for tag in _TAG.finditer(text):
+        wanted = _TARGETS.get((tag["name"] or "").lower())
+        for attribute in _ATTRIBUTE.finditer(tag["attributes"] or "") if wanted else ():
+            if attribute["key"].lower() == wanted:
+                value = next(item for item in (*attribute.group("double", "single", "bare"), "") if item is not None)
+                line, column = _position(block, start + tag.start(), lines)
+                yield Link(html.unescape(value), line, column)
+                break
 
 
 def _definitions(env: dict[str, Any], lines: Sequence[str]) -> Iterator[Link]:
