@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from vally.model.evalspec import Diagnostic, EvalSpec
+from vally.model.evalspec import Diagnostic, EvalSpec, Position
 from vally.model.jsonio import content_hash
 
 EnvironmentText = str | Mapping[str, object] | None
@@ -76,6 +76,7 @@ class ExperimentConfig:
     workers: int | None = None
     metadata: Mapping[str, object] = field(default_factory=_empty)
     experiment_hash: str = ""
+    baseline_position: Position | None = None
     diagnostics: tuple[Diagnostic, ...] = ()
 
     @property

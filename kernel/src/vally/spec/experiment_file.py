@@ -18,6 +18,7 @@ from vally.spec.hashing import hash_of, portable
 from vally.spec.loading import Loading
 from vally.spec.nodes import Entry, MappingNode, Node, ScalarNode
 from vally.spec.placeholders import SETTING, Filler, rule_below
+from vally.spec.pointer_positions import position_below
 from vally.spec.reader import read_mapping
 from vally.spec.sections import INVALID, Section, read_section
 from vally.spec.setting_checks import check_setting
@@ -74,6 +75,7 @@ def read_experiment_file(loading: Loading) -> ReadExperiment | None:
         variants=tuple(item.variant for item in read.variants),
         axes=tuple(item.axis for item in read.axes),
         baseline=read_baseline(section, read, collector),
+        baseline_position=position_below(tree, "/baseline") if "baseline" in section.values else None,
         overrides={} if overrides is None else _plain(overrides.value),
         workers=section.get("execution").get("workers") if "execution" in section.values else None,
         metadata=section.get("metadata", {}),

@@ -13,10 +13,11 @@ from vally.spec.building import build_spec
 from vally.spec.diagnostics import Collector, Place, adjust, raise_errors
 from vally.spec.files import SPEC_BYTES
 from vally.spec.loading import Loading
-from vally.spec.nodes import Entry, MappingNode, Node, ScalarNode, SequenceNode, Source
+from vally.spec.nodes import Entry, MappingNode, Node, ScalarNode, Source
 from vally.spec.paths import relative_display
 from vally.spec.placeholders import SPEC_RULE, Parameters
 from vally.spec.plain_nodes import nodes_of
+from vally.spec.pointer_positions import position_below
 from vally.spec.project import environment_params, find_project
 from vally.spec.reader import read_mapping
 from vally.spec.spec_keys import SPEC
@@ -42,21 +43,7 @@ class LoadedSpec:
 
     def position(self, pointer: str) -> Position | None:
         """Where the value at a JSON Pointer stands in the file, or the innermost value around it that is there."""
-        node = self.tree
-        for step in pointer.split("/")[1:]:
-            found = None if node is None else _below(node, step.replace("~1", "/").replace("~0", "~"))
-            if found is None:
-                break
-            node = found
-        return None if node is None else Position(file=node.source.display, line=node.line, column=node.column)
-
-
-def _below(node: Node, step: str) -> Node | None:
-    if isinstance(node, MappingNode):
-        return node.get(step)
-    if isinstance(node, SequenceNode) and step.isdigit() and int(step) < len(node.items):
-        return node.items[int(step)]
-    return None
+        return position_below(self.tree, pointer)
 
 
 def load_eval_spec(

@@ -314,3 +314,80 @@ def test_a_grader_plugin_makes_its_type_known(project: ProjectBuilder, lint_json
     project.file("eval.yaml", SPEC)
     assert not lint_json("-e", "eval.yaml")["passed"]
     assert lint_json("-e", "eval.yaml", "--grader-plugin", "./graders.py")["passed"]
+
+
+def experiment(project: ProjectBuilder, **keys: Any) -> None:
+    project.skill("a")
+    project.skill("b")
+    project.file(
+        "evals/x/eval.yaml",
+        "environment: {skills: [../../skills/a]}\n"
+        "stimuli:\n"
+        "  - {name: one, prompt: x, graders: [{type: fine}]}\n"
+        "  - name: two\n"
+        "    prompt: x\n"
+        "    environment: {skills: [../../skills/b]}\n"
+        "    graders: [{type: fine}]\n",
+    )
+    project.experiment("first", **keys)
+
+
+def test_experiments_of_a_project(project: ProjectBuilder, lint_json: Any, cli: Any, fine: Any) -> None:
+    project.project()
+    experiment(project, baseline="of")
+    report = lint_json("--all", plugins=fine)
+    assert [item["path"] for item in report["project"]] == [".vally.yaml", "first.experiment.yaml"]
+    assert [found["code"] for found in report["project"][1]["findings"]] == ["unknown-baseline"]
+    assert "\nExperiment: first.experiment.yaml\n" in cli("--all", plugins=fine).stdout
+
+
+def test_a_baseline_that_loads_skills(project: ProjectBuilder, lint_json: Any, fine: Any) -> None:
+    experiment(project, baseline="on")
+    (item,) = lint_json("--all", plugins=fine)["project"]
+    (found,) = item["findings"]
+    text = (project.root / "first.experiment.yaml").read_text(encoding="utf-8").splitlines()
+    line = next(number for number, line in enumerate(text, 1) if "baseline" in line)
+    assert found == {
+        "code": "baseline-loads-skills",
+        "level": "warning",
+        "message": "baseline 'on' offers skills: a, b; variant 'off' offers none",
+        "file": "first.experiment.yaml",
+        "line": line,
+        "column": 15,
+        "pointer": "/baseline",
+        "hint": "is 'off' the baseline?",
+    }
+
+
+def test_a_baseline_with_another_version_of_a_skill(project: ProjectBuilder, lint_json: Any, fine: Any) -> None:
+    variants = {"old": {"environment": {"skills": ["skills/a"]}}, "new": {"environment": {"skills": ["skills/b"]}}}
+    experiment(project, baseline="old", variants=variants)
+    (item,) = lint_json("--all", plugins=fine)["project"]
+    assert [(found["code"], found["level"]) for found in item["findings"]] == [("baseline-loads-skills", "info")]
+
+
+@pytest.mark.parametrize("keys", [{"baseline": "off"}, {}], ids=["without skills", "no baseline"])
+def test_experiments_with_a_fine_baseline(
+    keys: dict[str, str], project: ProjectBuilder, lint_json: Any, fine: Any
+) -> None:
+    experiment(project, **keys)
+    (item,) = lint_json("--all", plugins=fine)["project"]
+    assert item["findings"] == []
+
+
+def test_what_evals_say_themselves_is_not_said_by_experiments_again(
+    project: ProjectBuilder, lint_json: Any, fine: Any
+) -> None:
+    experiment(project)
+    project.file("evals/x/eval.yaml", f"area: x\n{SPEC}")
+    report = lint_json("--all", plugins=fine)
+    assert [found["code"] for found in report["evals"][0]["findings"]] == ["foreign-key"]
+    assert "foreign-key" not in [found["code"] for found in report["project"][0]["findings"]]
+
+
+def test_only_experiment_files_are_experiments(project: ProjectBuilder, lint_json: Any, fine: Any) -> None:
+    for name in ("experiment.yaml", "b.experiments.yaml", "run/a.experiment.yaml", "venv/experiment.yaml", "x.yaml"):
+        project.file(f"sub/{name}", "name: x\n")
+    project.file("sub/run/results.jsonl", "")
+    report = lint_json("--all", plugins=fine)
+    assert [item["path"] for item in report["project"]] == ["sub/b.experiments.yaml", "sub/experiment.yaml"]

@@ -55,7 +55,7 @@ LINT_CODES: Mapping[str, LintCode] = MappingProxyType(
         "pattern-never-matches": LintCode("warning", "pattern that matches no text"),
         "unknown-skill-in-grader": LintCode("warning", "grader names a skill that is not offered"),
         "unknown-tool-in-grader": LintCode("warning", "grader names a tool that the agent does not have"),
-        "variant-still-loads-skills": LintCode("warning", "variant that is meant to have no skills has some"),
+        "baseline-loads-skills": LintCode("warning", "baseline of an experiment about skills offers skills"),
     }
 )
 

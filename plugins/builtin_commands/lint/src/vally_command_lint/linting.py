@@ -9,8 +9,9 @@ from pathlib import Path
 from vally import EvalProviderSpec, PluginHost, Project, discover_evals, expand_spec_words, find_project
 from vally_command_lint.dependency_scan import dependency_keys, unused_entries
 from vally_command_lint.entry_files import read_allowed, read_domains
+from vally_command_lint.experiments import ExperimentLinter
 from vally_command_lint.findings import FileReport, Finding, LintReport, SkillReport, from_diagnostic
-from vally_command_lint.project_lint import check_experiments, check_project, project_skill_directories
+from vally_command_lint.project_lint import check_project, experiment_files, project_skill_directories
 from vally_command_lint.severities import Severities
 from vally_command_lint.skill_lint import SkillLinter, skill_directories
 from vally_command_lint.specs import SpecLinter
@@ -62,7 +63,7 @@ class _Linter:
         skills, unused = self._skills()
         specs = SpecLinter(self.project, self.host, options.params, self.environ, self.provider)
         evals = self._evals(specs)
-        files = self._project(specs) if options.whole_project else []
+        files = self._project(specs, evals) if options.whole_project else []
         general = [*unused, *self._unused_parameters(specs)]
         return LintReport(
             skills=tuple(map(severities.skill, skills)),
@@ -123,8 +124,12 @@ class _Linter:
             if path not in reports:
                 reports[path] = linter.check(path, self.display(path))
 
-    def _project(self, linter: SpecLinter) -> list[FileReport]:
-        return [*check_project(self.project, self.display), *check_experiments(linter, self.display)]
+    def _project(self, specs: SpecLinter, evals: Sequence[FileReport]) -> list[FileReport]:
+        reports = list(check_project(self.project, self.display))
+        experiments = ExperimentLinter(specs, self.display)
+        for path in experiment_files(self.project.root):
+            reports.append(experiments.check(path, [*evals, *reports]))
+        return reports
 
     def _unused_parameters(self, linter: SpecLinter) -> list[Finding]:
         return [

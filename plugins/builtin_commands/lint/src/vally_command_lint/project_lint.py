@@ -11,7 +11,6 @@ from pathlib import Path
 from vally import Project, VallyError, discover_evals, expand_glob, find_skills, suite_files
 from vally_command_lint.findings import FileReport, Finding, from_diagnostic
 from vally_command_lint.skill_source import SKILL_FILE, SKIPPED_DIRECTORIES
-from vally_command_lint.specs import SpecLinter
 
 EXPERIMENT_NAMES = ("experiment.yaml", "*.experiment.yaml", "*.experiments.yaml")
 
@@ -69,8 +68,3 @@ def experiment_files(root: Path) -> list[Path]:
         matching = [name for name in names if any(fnmatchcase(name, pattern) for pattern in EXPERIMENT_NAMES)]
         found += [Path(base) / name for name in matching]
     return sorted(found, key=lambda path: path.as_posix())
-
-
-def check_experiments(linter: SpecLinter, display: Callable[[Path], str]) -> Iterator[FileReport]:
-    """Every experiment file below the project root."""
-    return iter(())
