@@ -93,6 +93,7 @@ _NAMES = {
         "validate_eval_spec"
     ),
     "vally.spec.codes": "DIAGNOSTIC_CODES",
+    "vally.spec.masking": "hide_placeholders",
     "vally.spec.schema": "json_schema",
     "vally.run.verdicts": "EvalRules StimulusTally TrialFacts",
     "vally.text.display": (

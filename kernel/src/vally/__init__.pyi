@@ -248,6 +248,7 @@ from vally.spec import stimulus_prompts as stimulus_prompts
 from vally.spec import suite_files as suite_files
 from vally.spec import validate_eval_spec as validate_eval_spec
 from vally.spec.codes import DIAGNOSTIC_CODES as DIAGNOSTIC_CODES
+from vally.spec.masking import hide_placeholders as hide_placeholders
 from vally.spec.schema import json_schema as json_schema
 from vally.text.display import clip_middle as clip_middle
 from vally.text.display import cut_evidence as cut_evidence

@@ -77,6 +77,11 @@ class Mask:
                 yield hole(PLACEHOLDER.fullmatch(placeholder), match.start())
 
 
+def hide_placeholders(text: str) -> str:
+    """A text of the same length in which no placeholder, and no line break of other dialects, is left to a parser."""
+    return Mask(text).text
+
+
 def hole(match: re.Match[str] | None, start: int) -> Hole:
     """The hole of a matched placeholder that stands at `start`."""
     assert match is not None

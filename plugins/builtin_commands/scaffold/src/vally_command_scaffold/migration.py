@@ -10,7 +10,7 @@ from vally_command_scaffold.documents import Document, Reading
 from vally_command_scaffold.grader_names import CODES as NAME_CODES
 from vally_command_scaffold.grader_names import rename_graders
 from vally_command_scaffold.rewrites import REWRITES
-from vally_command_scaffold.yaml_text import Edit, YamlText, apply_edits
+from vally_command_scaffold.yaml_text import Edit, Unparsable, YamlText, apply_edits
 
 if TYPE_CHECKING:
     from vally import Diagnostic
@@ -61,7 +61,7 @@ def migrate(document: Document, content: bytes, types: Sequence[str]) -> Migrate
     for _ in range(_ROUNDS):
         findings = [item for item in reading.findings if _is_older(item) and _identity(item) not in refused]
         text = current[len(mark) :].decode("utf-8") if findings else ""
-        attempt = _attempt(YamlText(text), findings, types) if findings else _Attempt()
+        attempt = _attempt(text, findings, types) if findings else _Attempt()
         if not attempt.edits:
             break
         changed, kept = _apply(document, reading, attempt, mark, text)
@@ -81,8 +81,12 @@ def _identity(finding: Diagnostic) -> tuple[str, str]:
     return finding.code, finding.pointer or ""
 
 
-def _attempt(source: YamlText, findings: Sequence[Diagnostic], types: Sequence[str]) -> _Attempt:
+def _attempt(text: str, findings: Sequence[Diagnostic], types: Sequence[str]) -> _Attempt:
     attempt = _Attempt()
+    try:
+        source = YamlText(text)
+    except Unparsable:
+        return attempt
     for finding in findings:
         rewrite = REWRITES.get(finding.code)
         edits = None if rewrite is None else rewrite(finding, source)

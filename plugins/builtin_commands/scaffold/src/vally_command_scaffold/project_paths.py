@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vally_command_scaffold.documents import Shared, SpecFile
-from vally_command_scaffold.yaml_text import Edit, Node, YamlText, apply_edits, is_placeholder
+from vally_command_scaffold.yaml_text import Edit, Node, Unparsable, YamlText, apply_edits, is_placeholder
 
 if TYPE_CHECKING:
     from vally import Diagnostic
@@ -26,7 +26,10 @@ def rebase_paths(text: str, shared: Shared, specs: Iterable[Path]) -> tuple[str,
     found = list(_findings(shared, specs))
     if not found:
         return text, 0, []
-    source = YamlText(text)
+    try:
+        source = YamlText(text)
+    except Unparsable:
+        return text, 0, [item for item, _ in found]
     scalars = {node.start: node for node in _scalars(source.root)}
     edits: dict[int, Edit] = {}
     left = []

@@ -7,10 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-# What vally takes for a placeholder is no YAML: it may hold any character but `}` and a line break.
-_PLACEHOLDER = re.compile(r"\$?\$\{[A-Za-z_][A-Za-z0-9_.-]*(?:=[^}\r\n]*)?\}")
-# Line breaks for a parser of YAML 1.1, ordinary characters for vally.
-_FOREIGN_BREAK = re.compile("[\x85\u2028\u2029]")
+from vally import hide_placeholders
+
 _PROPERTIES = re.compile(r"(?:[&!]\S*(?:\s|#[^\r\n]*[\r\n])+)*")
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
@@ -52,13 +50,20 @@ class Node:
         return next((entry for entry in found if entry is not None), None)
 
 
+class Unparsable(Exception):
+    """A text that cannot be taken apart."""
+
+
 class YamlText:
-    """One document. Raises `ruamel.yaml.error.YAMLError` when it cannot be parsed."""
+    """One document. Raises Unparsable for what the parser of this distribution cannot read, although vally can."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self._anchors: dict[str, Node] = {}
-        self.root = self._document()
+        try:
+            self.root = self._document()
+        except Exception as error:  # the round-trip parser raises more than its own errors
+            raise Unparsable(str(error)) from None
 
     def at(self, pointer: str) -> Node | None:
         """What stands at a JSON Pointer: the value as written, which may be an alias."""
@@ -97,9 +102,7 @@ class YamlText:
     def _document(self) -> Node | None:
         from ruamel.yaml import YAML
 
-        masked = _PLACEHOLDER.sub(lambda match: "x" * len(match[0]), self.text)
-        masked = _FOREIGN_BREAK.sub("x", masked)
-        events = iter(YAML(typ="rt", pure=True).parse(masked))
+        events = iter(YAML(typ="rt", pure=True).parse(hide_placeholders(self.text)))
         return next((self._node(event, events) for event in events if _starts_node(event)), None)
 
     def _node(self, event: Any, events: Iterator[Any]) -> Node:
@@ -121,7 +124,7 @@ class YamlText:
 
     def _value(self, node: Node, event: Any) -> str:
         raw = self.text[node.body : node.end]
-        if not is_placeholder(raw) and not _FOREIGN_BREAK.search(raw):
+        if not is_placeholder(raw):
             return str(event.value)
         return raw[1:-1] if node.style in ("'", '"') else raw
 
@@ -157,8 +160,8 @@ def _step(node: Node, token: str) -> tuple[Node | None, Node] | None:
 
 
 def is_placeholder(text: str) -> bool:
-    """Whether a text holds a placeholder."""
-    return _PLACEHOLDER.search(text) is not None
+    """Whether a text holds a placeholder, or another thing that only vally can read."""
+    return hide_placeholders(text) != text
 
 
 @dataclass(frozen=True, slots=True)
