@@ -19,6 +19,7 @@ USES = {
     "yaml": {"eval", "project", "graders", "plugin"},
     "python": {"run", "file"},
     "json": {"file"},
+    "markdown": {"file"},
     "toml": {"file"},
     "console": {"run"},
     "sh": {""},

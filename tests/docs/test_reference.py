@@ -16,7 +16,9 @@ REFERENCE = ROOT / "docs" / "reference"
 HOOKS = [f"vally_{name}" for name in (
     "graders", "executors", "backends", "judges", "reporters", "commands", "exporters", "eval_providers",
 )]  # fmt: skip
-COMMANDS = (("completion",), ("eval",), ("init",), ("migrate",), ("mock-llm",), ("plugins", "list"), ("schema",))
+COMMANDS = (
+    ("completion",), ("eval",), ("init",), ("lint",), ("migrate",), ("mock-llm",), ("plugins", "list"), ("schema",),
+)  # fmt: skip
 DIAGNOSTIC_ROWS = re.findall(r"^\| `.*$", (REFERENCE / "diagnostics.md").read_text(encoding="utf-8"), re.MULTILINE)
 HOST = vally.PluginHost()
 
