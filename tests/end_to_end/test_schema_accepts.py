@@ -49,6 +49,60 @@ def test_evals_of_the_examples(path: Path) -> None:
     assert problems("eval", instance(path.read_text())) == []
 
 
+CHAPTER = {
+    "spec": (
+        "eval",
+        """
+name: config-eval
+type: capability
+defaults: {runs: 3, timeout: 2m, executor: copilot-sdk}
+environment:
+  skills: [../skills/config-writer]
+stimuli:
+  - name: writes-json
+    prompt: Create app.json with the key "port" set to 8080.
+    graders:
+      - type: file-exists
+        config: {path: app.json}
+scoring: {threshold: 0.8}
+""",
+    ),
+    "rows": (
+        "eval",
+        """
+stimuli_from:
+  file: cases.csv            # columns: id, question, answer, tier
+  where: {tier: [smoke, full]}
+  template:
+    name: qa-${row.id}
+    prompt: ${row.question}
+    tags: {tier: "${row.tier}"}
+    graders:
+      - type: output-contains
+        config: {substring: "${row.answer}"}
+""",
+    ),
+    "project": (
+        "config",
+        """
+plugins:                      # lists of plugin specifiers, all optional
+  graders: [acme_graders]
+  executors: [./tools/http_executor.py]
+  backends: []
+  reporters: ["acme_reports:register"]
+  evalProviders: []
+backend: {name: docker, args: {image: acme/box}}
+""",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHAPTER)
+def test_the_examples_of_the_format(name: str) -> None:
+    kind, text = CHAPTER[name]
+    assert problems(kind, instance(text)) == []
+
+
 OLDER = {
     "config": f"config: {{runs: 2}}\n{STIMULI}",
     "seconds": f"defaults: {{timeout: 120, max_agent_duration: '90'}}\n{STIMULI}",
