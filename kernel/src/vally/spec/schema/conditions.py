@@ -17,7 +17,10 @@ from vally.spec.stimuli import STIMULUS, UNNAMED
 
 _GOLDEN_CONFLICT = {"not": has("golden_patch", "golden_command")}
 _SOME_STIMULI = {
-    "anyOf": [{"required": ["stimuli"], "properties": {"stimuli": {"type": "array", "minItems": 1}}}, has("stimuli_from")],
+    "anyOf": [
+        {"required": ["stimuli"], "properties": {"stimuli": {"type": "array", "minItems": 1}}},
+        has("stimuli_from"),
+    ],
 }
 _ALL_ZERO = {"minProperties": 1, "additionalProperties": {"enum": [0]}}
 _SOME_WEIGHT = {"not": {**has("weights"), "properties": {"weights": {"type": "object", **_ALL_ZERO}}}}
