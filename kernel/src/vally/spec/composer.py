@@ -24,22 +24,16 @@ class Stop(Exception):
     """Reading ends here; the reason is in the collector."""
 
 
-@dataclass(slots=True)
-class _Anchor:
-    node: Node | None = None
-    size: int = 0
-    height: int = 0
-    end: int = 0
-
-
-@dataclass(slots=True)
 class _Measured:
-    """A node with the number of nodes at and below it, its nesting, and where its text ends."""
+    """A node with the number of nodes at and below it, its nesting, and where its text ends; no node yet: an anchor."""
 
-    node: Node
-    size: int = 1
-    height: int = 0
-    end: int = 0
+    __slots__ = ("end", "height", "node", "size")
+
+    def __init__(self, node: Node | None, size: int, height: int, end: int) -> None:
+        self.node = node
+        self.size = size
+        self.height = height
+        self.end = end
 
 
 @dataclass(slots=True)
@@ -51,10 +45,11 @@ class Composer:
     source: Source
     collector: Collector
     first_line: int
-    anchors: dict[str, _Anchor] = field(default_factory=dict)
+    anchors: dict[str, _Measured] = field(default_factory=dict)
     count: int = 0
     path: list[str | int] = field(default_factory=list)
     events: Any = None
+    next: Any = None
     yaml: Any = None
 
     def document(self) -> Node | None:
@@ -68,6 +63,7 @@ class Composer:
             masked = re.sub(r"(?m)^%", "#", prologue[0]) + masked[prologue.end() :]
         try:
             self.events = loader_type(masked)
+            self.next = self.events.get_event
             return self._single()
         except yaml.YAMLError as error:
             self._syntax_error(error)
@@ -77,22 +73,15 @@ class Composer:
                 self.events.dispose()
 
     def _single(self) -> Node | None:
-        self._next()
-        if isinstance(self._peek(), self.yaml.StreamEndEvent):
+        self.next()
+        if isinstance(self.next(), self.yaml.StreamEndEvent):
             return None
-        self._next()
-        top = self._node(1)
-        self._next()
-        if not isinstance(after := self._peek(), self.yaml.StreamEndEvent):
+        top = self._node(self.next(), 1).node
+        self.next()
+        if not isinstance(after := self.next(), self.yaml.StreamEndEvent):
             self._stop("multiple-documents", self._position(after))
-        empty = isinstance(top.node, ScalarNode) and not top.node.text and not top.node.style and top.node.tag is None
-        return None if empty else top.node
-
-    def _next(self) -> Any:
-        return self.events.get_event()
-
-    def _peek(self) -> Any:
-        return self.events.peek_event()
+        empty = isinstance(top, ScalarNode) and not top.text and not top.style and top.tag is None
+        return None if empty else top
 
     def _position(self, event: Any) -> Node:
         mark = event.start_mark
@@ -114,24 +103,25 @@ class Composer:
         hint = _ESCAPE_HINT if "unknown escape" in problem else None
         self._report("yaml-syntax", node, hint=hint, text=self.mask.restore(text)[0])
 
-    def _node(self, depth: int) -> _Measured:
-        event = self._next()
-        if isinstance(event, self.yaml.AliasEvent):
+    def _node(self, event: Any, depth: int) -> _Measured:
+        """The node that begins with an event."""
+        kind = type(event)
+        if kind is self.yaml.AliasEvent:
             return self._alias(event, depth)
         self._add(1, event)
-        anchor = _Anchor()
-        if event.anchor is not None:
-            self.anchors[event.anchor] = anchor
-        if isinstance(event, self.yaml.ScalarEvent):
-            measured = self._scalar(event)
-        else:
-            if depth > MAX_DEPTH:
-                self._stop("yaml-limit", self._position(event))
-            mapping = isinstance(event, self.yaml.MappingStartEvent)
-            measured = self._mapping(event, depth) if mapping else self._sequence(event, depth)
-        anchor.node, anchor.size, anchor.height = measured.node, measured.size, measured.height
-        anchor.end = measured.end
+        if event.anchor is None:
+            return self._value(event, kind, depth)
+        # Inside it the anchor has no node yet.
+        self.anchors[event.anchor] = _Measured(None, 0, 0, 0)
+        measured = self.anchors[event.anchor] = self._value(event, kind, depth)
         return measured
+
+    def _value(self, event: Any, kind: Any, depth: int) -> _Measured:
+        if kind is self.yaml.ScalarEvent:
+            return self._scalar(event)
+        if depth > MAX_DEPTH:
+            self._stop("yaml-limit", self._position(event))
+        return self._mapping(event, depth) if kind is self.yaml.MappingStartEvent else self._sequence(event, depth)
 
     def _add(self, size: int, event: Any) -> None:
         self.count += size
@@ -164,51 +154,57 @@ class Composer:
         return str(tag)
 
     def _scalar(self, event: Any) -> _Measured:
-        at = self._position(event)
+        mark = event.start_mark
         text, holes = self.mask.restore(event.value)
-        node = ScalarNode(self.source, at.line, at.column, text, event.style or "", self._tag(event, "scalar"))
-        node.holes = holes
-        node.holes_inside = bool(holes)
-        if node.tag is not None and not holes and not fits_tag(node):
-            self._report("yaml-syntax", at, text=f"{describe(node)} cannot have the tag !!{node.tag}")
-        return _Measured(node, end=event.end_mark.index)
+        tag = None if event.tag is None else self._tag(event, "scalar")
+        node = ScalarNode(self.source, self.first_line + mark.line, mark.column + 1, text, event.style or "", tag)
+        if holes:
+            node.holes = holes
+            node.holes_inside = True
+        elif tag is not None and not fits_tag(node):
+            self._report("yaml-syntax", node, text=f"{describe(node)} cannot have the tag !!{tag}")
+        return _Measured(node, 1, 0, event.end_mark.index)
 
     def _sequence(self, event: Any, depth: int) -> _Measured:
         at = self._position(event)
         self._tag(event, "seq")
         node = SequenceNode(self.source, at.line, at.column, [])
-        measured = _Measured(node, end=event.end_mark.index)
-        while not isinstance(self._peek(), self.yaml.SequenceEndEvent):
+        measured = _Measured(node, 1, 0, event.end_mark.index)
+        last = self.yaml.SequenceEndEvent
+        while type(start := self.next()) is not last:
             self.path.append(len(node.items))
-            item = self._node(depth + 1)
+            item = self._node(start, depth + 1)
             self.path.pop()
+            assert item.node is not None
             node.items.append(item.node)
             self._grow(measured, item)
-        self._close(node, measured, event)
+        self._close(node, measured, event, start)
         return measured
 
     def _mapping(self, event: Any, depth: int) -> _Measured:
         at = self._position(event)
         self._tag(event, "map")
         node = MappingNode(self.source, at.line, at.column, [])
-        measured = _Measured(node, end=event.end_mark.index)
+        measured = _Measured(node, 1, 0, event.end_mark.index)
         seen: dict[str, ScalarNode] = {}
         merges: list[Node] = []
-        while not isinstance(self._peek(), self.yaml.MappingEndEvent):
-            start = self._peek()
-            key = self._node(depth + 1)
-            self.path.append(key.node.text if isinstance(key.node, ScalarNode) else "")
-            value = self._node(depth + 1)
+        last, path = self.yaml.MappingEndEvent, self.path
+        while type(start := self.next()) is not last:
+            key = self._node(start, depth + 1)
+            key_node = key.node
+            path.append(key_node.text if isinstance(key_node, ScalarNode) else "")
+            value = self._node(self.next(), depth + 1)
             self._grow(measured, key)
             self._grow(measured, value)
-            if isinstance(key.node, ScalarNode):
-                self._keep(node, self._key(key.node, start), value.node, seen, merges)
+            assert value.node is not None
+            if isinstance(key_node, ScalarNode):
+                self._keep(node, self._key(key_node, start), value.node, seen, merges)
             else:
                 self._report("yaml-complex-key", self._position(start))
-            self.path.pop()
+            path.pop()
         for merged in merges:
             self._merge(node, merged)
-        self._close(node, measured, event)
+        self._close(node, measured, event, start)
         return measured
 
     def _keep(
@@ -225,19 +221,23 @@ class Composer:
 
     def _key(self, key: ScalarNode, event: Any) -> ScalarNode:
         """A key stands where it is written, also when it is an alias."""
-        if not isinstance(event, self.yaml.AliasEvent):
+        if type(event) is not self.yaml.AliasEvent:
             return key
         at = self._position(event)
         return ScalarNode(self.source, at.line, at.column, key.text, key.style, key.tag)
 
     def _grow(self, whole: _Measured, part: _Measured) -> None:
         whole.size += part.size
-        whole.height = max(whole.height, part.height)
-        whole.end = max(whole.end, part.end)
-        whole.node.holes_inside = whole.node.holes_inside or part.node.holes_inside
+        if part.height > whole.height:
+            whole.height = part.height
+        if part.end > whole.end:
+            whole.end = part.end
+        assert whole.node is not None
+        assert part.node is not None
+        if part.node.holes_inside:
+            whole.node.holes_inside = True
 
-    def _close(self, node: SequenceNode | MappingNode, measured: _Measured, start: Any) -> None:
-        end = self._next()
+    def _close(self, node: SequenceNode | MappingNode, measured: _Measured, start: Any, end: Any) -> None:
         measured.height += 1
         if start.flow_style:
             measured.end = end.end_mark.index

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from vally.errors import SpecError
@@ -19,25 +19,65 @@ _COLLECTED_PER_FILE = 5_000
 _MAX_WORD = 100
 
 
-@dataclass(frozen=True, slots=True)
 class Place:
-    """Where a value stands: a JSON Pointer, the dotted name messages use, and the place in words."""
+    """Where a value stands: a JSON Pointer, the dotted name messages use, and the place in words.
 
-    pointer: str = ""
-    label: str = ""
-    context: str | None = None
+    Nearly every place is made and never shown, so pointer and name are put together when they are asked for.
+    """
+
+    __slots__ = ("_label", "_outer", "_pointer", "_step", "context")
+
+    def __init__(self, pointer: str = "", label: str = "", context: str | None = None) -> None:
+        self._pointer: str | None = pointer
+        self._label: str | None = label
+        self._outer: Place | None = None
+        self._step: str | int = ""
+        self.context = context
+
+    def __repr__(self) -> str:
+        return f"Place({self.pointer!r}, {self.label!r}, {self.context!r})"
+
+    @property
+    def pointer(self) -> str:
+        """The JSON Pointer."""
+        if self._pointer is None:
+            assert self._outer is not None
+            step = self._step
+            self._pointer = f"{self._outer.pointer}/{escape(step) if isinstance(step, str) else step}"
+        return self._pointer
+
+    @property
+    def label(self) -> str:
+        """The dotted name."""
+        if self._label is None:
+            assert self._outer is not None
+            outer, step = self._outer.label, self._step
+            self._label = f"{outer}[{step}]" if isinstance(step, int) else f"{outer}.{step}" if outer else step
+        return self._label
+
+    def _inner(self, step: str | int) -> Place:
+        place = Place.__new__(Place)
+        place._pointer = place._label = None
+        place._outer = self
+        place._step = step
+        place.context = self.context
+        return place
 
     def key(self, key: str) -> Place:
         """The place of a key of this mapping."""
-        return Place(f"{self.pointer}/{escape(key)}", f"{self.label}.{key}" if self.label else key, self.context)
+        return self._inner(key)
 
     def item(self, index: int) -> Place:
         """The place of an item of this list, 0-based."""
-        return Place(f"{self.pointer}/{index}", f"{self.label}[{index}]", self.context)
+        return self._inner(index)
 
     def named(self, label: str, context: str | None = None) -> Place:
         """The same place under another name."""
-        return replace(self, label=label, context=self.context if context is None else context)
+        place = Place.__new__(Place)
+        place._pointer, place._outer, place._step = self._pointer, self._outer, self._step
+        place._label = label
+        place.context = self.context if context is None else context
+        return place
 
 
 def escape(key: str) -> str:

@@ -56,7 +56,11 @@ class ScalarNode(Node):
     def __init__(
         self, source: Source, line: int, column: int, text: str, style: str = "", tag: str | None = None
     ) -> None:
-        super().__init__(source, line, column)
+        # Most nodes are scalars, so the call of the base class is saved.
+        self.source = source
+        self.line = line
+        self.column = column
+        self.holes_inside = False
         self.text = text
         self.style = style
         self.tag = tag

@@ -171,6 +171,8 @@ def leaves_root(pattern: str) -> bool:
     """Whether a path or glob is empty, absolute (in the style of any platform) or has a `..` segment."""
     if not pattern or _OUTSIDE.match(pattern) or ".." in pattern.split("/"):
         return True
+    if not _MAGIC.search(pattern):
+        return False
     try:
         alternatives = compile_glob(pattern, dotfiles=True).alternatives
     except InvalidGlob:
