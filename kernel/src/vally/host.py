@@ -57,6 +57,7 @@ class PluginHost:
         self._registries: dict[str, Registry] = {}
         self._imports: dict[object, tuple[Any, BaseException | None]] = {}
         self._memo: dict[object, Any] = {}
+        self._models: dict[int, tuple[Record, type[BaseModel]]] = {}
         self._warned: set[str] = set()
         self._warnings: list[str] = []
 
@@ -165,8 +166,11 @@ class PluginHost:
         """The pydantic model of a record's config, imported at first use; None when it takes no config."""
         if record.config is None:
             return None
-        model: type[BaseModel] = self.memo(("config", *self._key(record)), lambda: self._import_model(record))
-        return model
+        # The record is kept beside its model, so that its identity stays its own.
+        known = self._models.get(id(record))
+        if known is None:
+            known = self._models[id(record)] = (record, self._import_model(record))
+        return known[1]
 
     def _import_model(self, record: Record) -> Any:
         from vally.model.config import config_model_problem

@@ -101,7 +101,7 @@ def supports_view(record: GraderSpec, field: Literal["turn", "scope"], config: o
 def _validated(model: type[BaseModel], values: Mapping[str, object], context: dict[str, Any]) -> BaseModel:
     # Read as JSON, a list fits a tuple and a text fits a path or an enum although the models are strict.
     try:
-        text = json.dumps(values, default=_plain, ensure_ascii=False).encode()
+        text = _ENCODER.encode(values).encode()
     except (TypeError, UnicodeEncodeError):
         return model.model_validate(values, context=context, by_alias=True, by_name=False)
     return model.model_validate_json(text, context=context, by_alias=True, by_name=False)
@@ -111,6 +111,9 @@ def _plain(value: object) -> object:
     if isinstance(value, Mapping):
         return dict(value)
     raise TypeError(f"{type(value).__name__} is not JSON")
+
+
+_ENCODER = json.JSONEncoder(default=_plain, ensure_ascii=False)
 
 
 def _check_pattern(value: str, info: ValidationInfo) -> str:

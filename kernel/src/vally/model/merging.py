@@ -12,6 +12,9 @@ from vally.model.evalspec import DEFAULT_COMMAND_TIMEOUT_MS, Environment, McpSer
 _LISTS = ("files", "commands")
 _MAPS = ("mcpServers", "env")
 
+# Nobody can change it, so all share it.
+_NOTHING = Environment()
+
 
 def _real(path: Any) -> str:
     return str(os.path.realpath(path))
@@ -69,7 +72,10 @@ def merge_variant_override(base: Mapping[str, Any], over: Mapping[str, Any]) -> 
 
 def copied(value: Any) -> Any:
     """A JSON-like value that shares no mapping and no list with the original."""
-    if isinstance(value, Mapping):
+    kind = type(value)
+    if kind is str:
+        return value
+    if kind is dict or isinstance(value, Mapping):
         return {key: copied(item) for key, item in value.items()}
     return [copied(item) for item in value] if isinstance(value, list) else value
 
@@ -85,6 +91,8 @@ def merge_environments(base: Environment, over: Environment) -> Environment:
 
 def environment_of(mapping: Mapping[str, Any]) -> Environment:
     """The environment that a merged mapping describes; its values are those of the fields of Environment."""
+    if not mapping:
+        return _NOTHING
     skills = mapping.get("skills")
     values: dict[str, Any] = {
         "skills": None if skills is None else tuple(skills),

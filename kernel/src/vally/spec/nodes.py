@@ -100,11 +100,17 @@ class MappingNode(Node):
 
     def get(self, key: str) -> Node | None:
         """The value of a key, or None."""
-        return next((entry.value for entry in self.entries if entry.key.text == key), None)
+        for name, value in self.entries:
+            if name.text == key:
+                return value
+        return None
 
     def key(self, key: str) -> ScalarNode | None:
         """The key itself, or None."""
-        return next((entry.key for entry in self.entries if entry.key.text == key), None)
+        for name, _ in self.entries:
+            if name.text == key:
+                return name
+        return None
 
 
 class Span(NamedTuple):

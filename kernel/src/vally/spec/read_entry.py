@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
 from vally.model.evalspec import GraderEntry, Position
+from vally.model.merging import copied
 from vally.records import GraderSpec
 from vally.spec.diagnostics import Collector, Place
 from vally.spec.nodes import MappingNode, Node
@@ -62,7 +62,7 @@ class ReadEntry:
         node = self.node
         return GraderEntry(
             type=self.type,
-            config=deepcopy(self.config),
+            config=copied(self.config),
             name=self.name,
             turn=self.turn,
             scope=self.scope,

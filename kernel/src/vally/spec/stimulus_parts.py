@@ -122,7 +122,7 @@ def _check_entries(loading: Loading, root: Root, read: ReadStimulus, entries: li
         collector.add("no-graders", section.node, section.place)
     _check_grader_names(collector, entries)
     for entry in entries:
-        if read.turns:
+        if read.turns and entry.turn is not None:
             check_turns(loading, entry, len(read.turns), _in_stimulus(entry, read, "turn"))
         if not entry.is_judge or not entry.valid:
             continue
