@@ -24,16 +24,13 @@ class Stop(Exception):
     """Reading ends here; the reason is in the collector."""
 
 
-class _Measured:
-    """A node with the number of nodes at and below it, its nesting, and where its text ends; no node yet: an anchor."""
+@dataclass(slots=True)
+class _Anchor:
+    """What aliases of an anchor stand for: a node, none before its end; how many there are in it, and its nesting."""
 
-    __slots__ = ("end", "height", "node", "size")
-
-    def __init__(self, node: Node | None, size: int, height: int, end: int) -> None:
-        self.node = node
-        self.size = size
-        self.height = height
-        self.end = end
+    node: Node | None = None
+    size: int = 0
+    height: int = 0
 
 
 @dataclass(slots=True)
@@ -45,12 +42,15 @@ class Composer:
     source: Source
     collector: Collector
     first_line: int
-    anchors: dict[str, _Measured] = field(default_factory=dict)
+    anchors: dict[str, _Anchor] = field(default_factory=dict)
     count: int = 0
     path: list[str | int] = field(default_factory=list)
     events: Any = None
     next: Any = None
     yaml: Any = None
+    # Nesting of the node that was made last, and where its text ends.
+    height: int = 0
+    end: int = 0
 
     def document(self) -> Node | None:
         """The top node, or None when there is nothing; raises Stop after an error that ends reading."""
@@ -76,7 +76,7 @@ class Composer:
         self.next()
         if isinstance(self.next(), self.yaml.StreamEndEvent):
             return None
-        top = self._node(self.next(), 1).node
+        top = self._node(self.next(), 1)
         self.next()
         if not isinstance(after := self.next(), self.yaml.StreamEndEvent):
             self._stop("multiple-documents", self._position(after))
@@ -103,20 +103,21 @@ class Composer:
         hint = _ESCAPE_HINT if "unknown escape" in problem else None
         self._report("yaml-syntax", node, hint=hint, text=self.mask.restore(text)[0])
 
-    def _node(self, event: Any, depth: int) -> _Measured:
+    def _node(self, event: Any, depth: int) -> Node:
         """The node that begins with an event."""
         kind = type(event)
         if kind is self.yaml.AliasEvent:
             return self._alias(event, depth)
+        before = self.count
         self._add(1, event)
         if event.anchor is None:
             return self._value(event, kind, depth)
-        # Inside it the anchor has no node yet.
-        self.anchors[event.anchor] = _Measured(None, 0, 0, 0)
-        measured = self.anchors[event.anchor] = self._value(event, kind, depth)
-        return measured
+        anchor = self.anchors[event.anchor] = _Anchor()
+        node = self._value(event, kind, depth)
+        anchor.node, anchor.size, anchor.height = node, self.count - before, self.height
+        return node
 
-    def _value(self, event: Any, kind: Any, depth: int) -> _Measured:
+    def _value(self, event: Any, kind: Any, depth: int) -> Node:
         if kind is self.yaml.ScalarEvent:
             return self._scalar(event)
         if depth > MAX_DEPTH:
@@ -128,7 +129,7 @@ class Composer:
         if self.count > MAX_NODES:
             self._stop("yaml-limit", self._position(event))
 
-    def _alias(self, event: Any, depth: int) -> _Measured:
+    def _alias(self, event: Any, depth: int) -> Node:
         anchor = self.anchors.get(event.anchor)
         if anchor is None:
             self._stop("yaml-syntax", self._position(event), text=f"found undefined alias '{event.anchor}'")
@@ -137,7 +138,8 @@ class Composer:
             self._stop("yaml-limit", self._position(event))
         assert anchor.node is not None
         self._add(anchor.size, event)
-        return _Measured(anchor.node, anchor.size, anchor.height, event.end_mark.index)
+        self.height, self.end = anchor.height, event.end_mark.index
+        return anchor.node
 
     def _tag(self, event: Any, kind: str) -> str | None:
         if event.tag is None:
@@ -153,7 +155,7 @@ class Composer:
             return None
         return str(tag)
 
-    def _scalar(self, event: Any) -> _Measured:
+    def _scalar(self, event: Any) -> ScalarNode:
         mark = event.start_mark
         text, holes = self.mask.restore(event.value)
         tag = None if event.tag is None else self._tag(event, "scalar")
@@ -163,49 +165,53 @@ class Composer:
             node.holes_inside = True
         elif tag is not None and not fits_tag(node):
             self._report("yaml-syntax", node, text=f"{describe(node)} cannot have the tag !!{tag}")
-        return _Measured(node, 1, 0, event.end_mark.index)
+        self.height, self.end = 0, event.end_mark.index
+        return node
 
-    def _sequence(self, event: Any, depth: int) -> _Measured:
+    def _sequence(self, event: Any, depth: int) -> SequenceNode:
         at = self._position(event)
         self._tag(event, "seq")
         node = SequenceNode(self.source, at.line, at.column, [])
-        measured = _Measured(node, 1, 0, event.end_mark.index)
-        last = self.yaml.SequenceEndEvent
+        self.end, height = event.end_mark.index, 0
+        last, path, items = self.yaml.SequenceEndEvent, self.path, node.items
         while type(start := self.next()) is not last:
-            self.path.append(len(node.items))
+            path.append(len(items))
             item = self._node(start, depth + 1)
-            self.path.pop()
-            assert item.node is not None
-            node.items.append(item.node)
-            self._grow(measured, item)
-        self._close(node, measured, event, start)
-        return measured
+            path.pop()
+            items.append(item)
+            if self.height > height:
+                height = self.height
+            if item.holes_inside:
+                node.holes_inside = True
+        self._close(node, height, event, start)
+        return node
 
-    def _mapping(self, event: Any, depth: int) -> _Measured:
+    def _mapping(self, event: Any, depth: int) -> MappingNode:
         at = self._position(event)
         self._tag(event, "map")
         node = MappingNode(self.source, at.line, at.column, [])
-        measured = _Measured(node, 1, 0, event.end_mark.index)
+        self.end, height = event.end_mark.index, 0
         seen: dict[str, ScalarNode] = {}
         merges: list[Node] = []
         last, path = self.yaml.MappingEndEvent, self.path
         while type(start := self.next()) is not last:
             key = self._node(start, depth + 1)
-            key_node = key.node
-            path.append(key_node.text if isinstance(key_node, ScalarNode) else "")
+            height = max(height, self.height)
+            path.append(key.text if isinstance(key, ScalarNode) else "")
             value = self._node(self.next(), depth + 1)
-            self._grow(measured, key)
-            self._grow(measured, value)
-            assert value.node is not None
-            if isinstance(key_node, ScalarNode):
-                self._keep(node, self._key(key_node, start), value.node, seen, merges)
+            if self.height > height:
+                height = self.height
+            if value.holes_inside or key.holes_inside:
+                node.holes_inside = True
+            if isinstance(key, ScalarNode):
+                self._keep(node, self._key(key, start), value, seen, merges)
             else:
                 self._report("yaml-complex-key", self._position(start))
             path.pop()
         for merged in merges:
             self._merge(node, merged)
-        self._close(node, measured, event, start)
-        return measured
+        self._close(node, height, event, start)
+        return node
 
     def _keep(
         self, node: MappingNode, key: ScalarNode, value: Node, seen: dict[str, ScalarNode], merges: list[Node]
@@ -226,22 +232,11 @@ class Composer:
         at = self._position(event)
         return ScalarNode(self.source, at.line, at.column, key.text, key.style, key.tag)
 
-    def _grow(self, whole: _Measured, part: _Measured) -> None:
-        whole.size += part.size
-        if part.height > whole.height:
-            whole.height = part.height
-        if part.end > whole.end:
-            whole.end = part.end
-        assert whole.node is not None
-        assert part.node is not None
-        if part.node.holes_inside:
-            whole.node.holes_inside = True
-
-    def _close(self, node: SequenceNode | MappingNode, measured: _Measured, start: Any, end: Any) -> None:
-        measured.height += 1
+    def _close(self, node: SequenceNode | MappingNode, height: int, start: Any, end: Any) -> None:
+        self.height = height + 1
         if start.flow_style:
-            measured.end = end.end_mark.index
-        node.span = Span(self.text, start.start_mark.index, measured.end)
+            self.end = end.end_mark.index
+        node.span = Span(self.text, start.start_mark.index, self.end)
 
     def _merge(self, node: MappingNode, merged: Node) -> None:
         parts = merged.items if isinstance(merged, SequenceNode) else [merged]
