@@ -29,6 +29,8 @@ class Bounded:
     def read(self, node: Node, place: Place, collector: Collector) -> Any:
         findings = Collector(lint=collector.lint)
         value = self.shape.read(node, place, findings)
+        if findings.is_empty:
+            return value
         found = findings.ordered()
         wrong = [item for item in found if item.level == "error"]
         if wrong:
@@ -85,7 +87,7 @@ def constraint_entries(loading: Loading, section: Section | None) -> list[ReadEn
     entries = []
     for key in CHECKED:
         value = section.get(key)
-        if value is None or (isinstance(value, Items) and not value):
+        if value is None or (type(value) is Items and not value):
             continue
         entry = _entry(loading, section, key, value)
         if entry is not None:
@@ -107,7 +109,11 @@ def _entry(loading: Loading, section: Section, key: str, value: Any) -> ReadEntr
     entry = ReadEntry(node, place, record.name, record=record, required=True, constraint=key)
     entry.config = {record.constraints[key]: _plain(value)}
     try:
-        entry.parsed = loading.host.parse_config(record, entry.config, spec_dir=loading.source.base)
+        # The same few limits stand in many stimuli; what is made of them is frozen.
+        entry.parsed = loading.host.memo(
+            ("constraint", key, repr(entry.config), loading.source.base),
+            lambda: loading.host.parse_config(record, entry.config, spec_dir=loading.source.base),
+        )
     except ConfigInvalid as error:
         entry.valid = False
         for problem in error.problems:
@@ -128,7 +134,7 @@ def _expected(problem: str) -> str:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, Items):
+    if type(value) is Items:
         return list(value)
     return getattr(value, "text", value)
 

@@ -128,6 +128,11 @@ class Collector:
             )
         )
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was found."""
+        return not self._kept
+
     def keep(self, diagnostic: Diagnostic) -> None:
         """Add a finished diagnostic."""
         identity = (diagnostic.code, diagnostic.file, diagnostic.line, diagnostic.column, diagnostic.message)

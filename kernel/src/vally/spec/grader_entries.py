@@ -117,6 +117,8 @@ def unknown_type_hint(host: Any, keyword: str) -> str | None:
 
 def _read_fields(loading: Loading, entry: ReadEntry, node: MappingNode) -> None:
     for key, value in node.entries:
+        if key.text in ("type", "config"):
+            continue
         place = entry.place.key(key.text)
         if key.text not in ENTRY.keys:
             if not key.text.startswith("x-"):
@@ -125,7 +127,7 @@ def _read_fields(loading: Loading, entry: ReadEntry, node: MappingNode) -> None:
             continue
         elif key.text == "name":
             _read_name(loading, entry, value, place)
-        elif key.text not in ("type", "config"):
+        else:
             _read_field(loading, entry, key.text, value, place)
 
 

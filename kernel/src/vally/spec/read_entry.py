@@ -46,7 +46,8 @@ class ReadEntry:
         return self._said("warnings")
 
     def _said(self, name: str) -> list[str]:
-        method = getattr(self.parsed, name, None)
+        # Models are slow to say that they lack something; their classes are not.
+        method = getattr(self.parsed, name, None) if hasattr(type(self.parsed), name) else None
         try:
             return [item for item in method() if isinstance(item, str)] if callable(method) else []
         except Exception:  # a plugin may raise anything; what it would say stays unknown

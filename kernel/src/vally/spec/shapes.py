@@ -290,8 +290,8 @@ def read_plain(node: Node, place: Place, collector: Collector, *, written: bool 
     assert isinstance(node, MappingNode)
     mapping = {}
     for key, item in node.entries:
-        mapping[key.text] = read_plain(item, place.key(key.text), collector, written=written)
-        broken = broken or mapping[key.text] is INVALID
+        value = mapping[key.text] = read_plain(item, place.key(key.text), collector, written=written)
+        broken = broken or value is INVALID
     return INVALID if broken else mapping
 
 
