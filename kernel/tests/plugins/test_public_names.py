@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import json
 import subprocess
 import sys
@@ -36,15 +37,24 @@ def test_what_the_specification_names_is_exported() -> None:
     assert set(SPECIFIED.split()) - set(vally.__all__) == set()
 
 
-def test_type_checkers_see_the_same_names() -> None:
-    tree = ast.parse(Path(vally.__file__).read_text())
-    imported = {
-        alias.asname or alias.name
-        for node in ast.walk(tree)
+def stub_modules() -> dict[str, str]:
+    """Module by public name, as type checkers see it."""
+    tree = ast.parse(Path(vally.__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+    return {
+        alias.asname or alias.name: node.module or ""
+        for node in tree.body
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
-    assert set(vally.__all__) - imported == set()
+
+
+def test_type_checkers_see_the_same_names() -> None:
+    assert set(vally.__all__) == set(stub_modules())
+
+
+@pytest.mark.parametrize(("name", "module"), sorted(stub_modules().items()))
+def test_a_name_is_what_type_checkers_take_it_for(name: str, module: str) -> None:
+    assert getattr(vally, name) is getattr(importlib.import_module(module), name)
 
 
 def test_an_unknown_name() -> None:
