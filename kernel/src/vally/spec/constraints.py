@@ -8,6 +8,7 @@ from typing import Any
 
 from vally.errors import ConfigInvalid, PluginError
 from vally.model.evalspec import Constraints
+from vally.records import GraderSpec
 from vally.spec.diagnostics import Collector, Place, suggestion
 from vally.spec.loading import Loading
 from vally.spec.nodes import Node
@@ -99,7 +100,9 @@ def _entry(loading: Loading, section: Section, key: str, value: Any) -> ReadEntr
     node, place = section.at(key), section.place.key(key)
     collector = loading.collector
     try:
-        record = loading.host.constraint_provider(key)
+        if ("provider", key) not in loading.memo:
+            loading.memo["provider", key] = loading.host.constraint_provider(key)
+        record: GraderSpec | None = loading.memo["provider", key]
     except PluginError as error:
         collector.add("plugin-load-failed", section.keys[key], place, name=f"constraints.{key}", reason=error.message)
         return None
@@ -110,10 +113,10 @@ def _entry(loading: Loading, section: Section, key: str, value: Any) -> ReadEntr
     entry.config = {record.constraints[key]: _plain(value)}
     try:
         # The same few limits stand in many stimuli; what is made of them is frozen.
-        entry.parsed = loading.host.memo(
-            ("constraint", key, repr(entry.config), loading.source.base),
-            lambda: loading.host.parse_config(record, entry.config, spec_dir=loading.source.base),
-        )
+        known = ("constraint", key, repr(entry.config))
+        if known not in loading.memo:
+            loading.memo[known] = loading.host.parse_config(record, entry.config, spec_dir=loading.source.base)
+        entry.parsed = loading.memo[known]
     except ConfigInvalid as error:
         entry.valid = False
         for problem in error.problems:

@@ -21,6 +21,7 @@ from vally.text.regex_syntax import (
 )
 
 _SAMPLES = ("", "a", " ", "\n", "0\n-\n", "the quick brown fox", "é\u2028")
+_FLAGS = re.compile(r"^\(\?[ims]+\)")
 _MULTILINE_GROUP = re.compile(r"\(\?[a-z]*m")
 # How often an iteration is followed before it is assumed that nothing new happens.
 _ROUNDS = 3
@@ -35,9 +36,17 @@ States = frozenset[State]
 _BEGIN: States = frozenset({(False, False)})
 
 
+# Most patterns need no look at their structure: without one of these nothing is impossible, ...
+_MAY_FAIL = re.compile(r"[\^$]|\[\]|\(\?<?!")
+# ... and what begins with a character that must be there, or has nothing optional, is not empty.
+_NOT_EMPTY = re.compile(r"[\w ,:;/<>\"'=-](?![*?{])[^|]*|[^*?{^$|(]*", re.DOTALL)
+
+
 @lru_cache(maxsize=1024)
 def matches_every_text(pattern: str) -> bool:
     """Whether a search for the pattern succeeds in every text, the empty one included. False when not certain."""
+    if _NOT_EMPTY.fullmatch(_FLAGS.sub("", pattern, count=1)):
+        return False
     node = _parsed(pattern)
     if node is None or not any(condition <= {"start"} or condition <= {"end"} for condition in _empty(node)):
         return False
@@ -47,12 +56,15 @@ def matches_every_text(pattern: str) -> bool:
 @lru_cache(maxsize=1024)
 def matches_no_text(pattern: str) -> bool:
     """Whether a search for the pattern fails in every text. False when not certain."""
+    if not _MAY_FAIL.search(pattern):
+        return False
     node = _parsed(pattern)
     if node is None or _after(node, _BEGIN, _is_multiline(pattern)):
         return False
     return not any(_found(pattern, text) for text in (*_SAMPLES, pattern))
 
 
+@lru_cache(maxsize=256)
 def _parsed(pattern: str) -> Node | None:
     try:
         return parse(compile_regex(pattern).source)
