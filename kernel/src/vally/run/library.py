@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,11 +39,13 @@ def library_request(
     # As a library there is no command line that could hand the environment in, and commands need at least a PATH.
     environ = dict(os.environ)
     base = stimulus or stimulus_of(trajectory)
-    entries = tuple(_entry(index, item) for index, item in enumerate(graders))
+    plugins = host or PluginHost()
+    # Who grades many trajectories with one host gives the same graders each time: they are prepared once.
+    entries = plugins.memo(("library", repr(graders)), partial(_entries, graders))
     return GradingRequest(
         trajectory=trajectory,
         stimulus=_with_graders(base, entries),
-        host=host or PluginHost(),
+        host=plugins,
         runner=LocalProcessRunner(trial_id=str(uuid.uuid4()), env=environ),
         env=environ,
         spec_dir=spec_dir or Path.cwd(),
@@ -77,6 +80,10 @@ def _with_graders(stimulus: Stimulus, entries: tuple[GraderEntry, ...]) -> Stimu
     from dataclasses import replace
 
     return replace(stimulus, graders=entries)
+
+
+def _entries(graders: Sequence[Mapping[str, Any]]) -> tuple[GraderEntry, ...]:
+    return tuple(_entry(index, item) for index, item in enumerate(graders))
 
 
 def _entry(index: int, item: Any) -> GraderEntry:
