@@ -96,13 +96,19 @@ def constraint_entries(loading: Loading, section: Section | None) -> list[ReadEn
     return entries
 
 
+def _provider(loading: Loading, key: str) -> GraderSpec | None:
+    """The grader that checks a constraint, looked for once in a load."""
+    if ("provider", key) not in loading.memo:
+        loading.memo["provider", key] = loading.host.constraint_provider(key)
+    record: GraderSpec | None = loading.memo["provider", key]
+    return record
+
+
 def _entry(loading: Loading, section: Section, key: str, value: Any) -> ReadEntry | None:
     node, place = section.at(key), section.place.key(key)
     collector = loading.collector
     try:
-        if ("provider", key) not in loading.memo:
-            loading.memo["provider", key] = loading.host.constraint_provider(key)
-        record: GraderSpec | None = loading.memo["provider", key]
+        record = _provider(loading, key)
     except PluginError as error:
         collector.add("plugin-load-failed", section.keys[key], place, name=f"constraints.{key}", reason=error.message)
         return None
@@ -156,7 +162,7 @@ def check_skill_names(loading: Loading, section: Section | None, offered: Sequen
 def needs_skills(loading: Loading, entries: list[ReadEntry]) -> list[ReadEntry]:
     """Entries that can pass only when a skill is activated."""
     try:
-        record = loading.host.constraint_provider(EXPECTED_SKILLS)
+        record = _provider(loading, EXPECTED_SKILLS)
     except PluginError:
         return []
     if record is None:

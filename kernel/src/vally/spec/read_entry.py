@@ -58,12 +58,12 @@ class ReadEntry:
         """Whether a judge decides."""
         return self.record is not None and (self.record.requires_judge or self.record.kind == "llm")
 
-    def finished(self) -> GraderEntry:
-        """The entry as the run uses it."""
+    def finished(self, *, shared: bool = False) -> GraderEntry:
+        """The entry as the run uses it; of one that several stimuli share each gets a config of its own."""
         node = self.node
         return GraderEntry(
             type=self.type,
-            config=copied(self.config),
+            config=copied(self.config) if shared else self.config,
             name=self.name,
             turn=self.turn,
             scope=self.scope,

@@ -89,14 +89,15 @@ def read_parts(loading: Loading, root: Root, read: ReadStimulus) -> StimulusPart
     section, place = read.section, read.section.place
     constraints = read_constraints(loading, section.get("constraints"), place.key("constraints"))
     own = read_entries(loading, section.get("graders"), place.key("graders"))
-    entries = [*root.graders, *own, *constraint_entries(loading, constraints)]
+    own += constraint_entries(loading, constraints)
+    entries = [*root.graders, *own]
     attachments, simulation = section.get("attachments"), section.get("simulation")
     _check_entries(loading, root, read, entries)
     return StimulusParts(
         read=read,
         layers=read_layers(loading, section),
         entries=entries,
-        finished=tuple(entry.finished() for entry in entries),
+        finished=(*(entry.finished(shared=True) for entry in root.graders), *(entry.finished() for entry in own)),
         graders=[*_plain_graders(root.grader_node), *_plain_graders(section.get("graders"))],
         constraints=constraints,
         golden=read_golden(loading, section),

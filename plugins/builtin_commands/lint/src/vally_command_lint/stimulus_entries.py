@@ -70,6 +70,7 @@ class Entries:
 
     host: PluginHost
     _models: dict[str, tuple[GraderSpec, Any] | None] = field(default_factory=dict)
+    _providers: dict[str, tuple[str, str] | None] = field(default_factory=dict)
 
     def of(self, stimulus: Stimulus) -> list[Entry]:
         """The entries of a stimulus whose type is known."""
@@ -91,6 +92,11 @@ class Entries:
 
     def provider(self, constraint: str) -> tuple[str, str] | None:
         """Type and config key of the grader that checks a constraint."""
+        if constraint not in self._providers:
+            self._providers[constraint] = self._provider(constraint)
+        return self._providers[constraint]
+
+    def _provider(self, constraint: str) -> tuple[str, str] | None:
         try:
             record = self.host.constraint_provider(constraint)
         except PluginError:
