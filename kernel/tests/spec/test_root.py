@@ -347,15 +347,6 @@ def test_load_eval_spec(work: Any, make_host: Callable[..., Any]) -> None:
     assert [item.code for item in caught.value.diagnostics] == ["no-stimuli", "unknown-key"]
 
 
-def test_installed_plugins_are_used_without_a_host(work: Any) -> None:
-    from vally import load_eval_spec
-
-    path = work.write(
-        "ok.yaml", "stimuli:\n  - {name: a, prompt: p, graders: [{type: file-exists, config: {path: x}}]}\n"
-    )
-    assert load_eval_spec(path).stimuli[0].graders[0].type == "file-exists"
-
-
 def test_files_of_a_judge_lie_beside_the_eval(work: Any) -> None:
     path = work.write("models/small.gguf")
     text = "defaults: {judge_provider: {type: tiny, path: models/small.gguf}}"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from vally.spec import find_project, read_eval_spec
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 CORPUS = Path(os.environ.get("VALLY_CORPUS", ROOT.parent / "shared" / "corpus"))
 
 # What public specs refer to and a corpus of specs does not hold.
