@@ -34,6 +34,10 @@ class Root:
     grader_node: Node | None = None
 
 
+# Values of a document that were made for it and that nothing else holds.
+_OWN = frozenset({"name", "prompt", "turns", "tags", "graders", "rubric", "artifacts"})
+
+
 @dataclass
 class StimulusParts:
     """One stimulus as far as no variant changes it; pairs hold what the run uses and what records show."""
@@ -69,7 +73,11 @@ class StimulusParts:
             **self.golden[1],
             "source": self.read.source,
         }
-        return {key: copied(value) for key, value in document.items() if value not in (None, {}, [])}
+        return {
+            key: value if key in _OWN else copied(value)
+            for key, value in document.items()
+            if value not in (None, {}, [])
+        }
 
     @property
     def usable(self) -> bool:
