@@ -15,8 +15,11 @@ from vally_command_scaffold.documents import Shared, SpecFile
 from vally_command_scaffold.migration import migrate
 
 # One host for all examples; nothing is written to the directory.
-QUICK = settings(derandomize=True, 
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+QUICK = settings(
+    derandomize=True,
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 PIECES = (
     "config:", "defaults:", "stimuli:", "- name: a", "  prompt: p", "timeout: 30", "turns:", "{prompt: x}", "[", "]",
