@@ -1,7 +1,7 @@
-"""Real agents for tests: each is installed once from the npm registry, by name and version, and found again by later runs.
+"""Real agents for tests: each is installed once from the npm registry, by name and version, and found again later.
 
-A test calls `copilot()`, `claude()`, ... and gets an `Agent`. Without npm the test is skipped with the reason, or fails when
-`CI` is set. Any number of test processes may ask at once: the first installs, the others wait for it.
+A test calls `copilot()`, `claude()`, ... and gets an `Agent`. Without npm the test is skipped with the reason, or
+fails when `CI` is set. Any number of test processes may ask at once: the first installs, the others wait for it.
 
 `python tests/support/agents.py [NAME...]` installs ahead of the tests, as CI does.
 """
