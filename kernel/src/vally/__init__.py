@@ -32,6 +32,7 @@ _NAMES = {
     "vally.model.merging": "merge_environments merge_variant_override",
     "vally.model.metrics": "compute_metrics settle_metrics",
     "vally.model.patterns": "pattern_values",
+    "vally.model.provider_settings": "ProviderSettings",
     "vally.model.results": (
         "MAIN_VARIANT NO_MODEL ErrorInfo EvalSummary GraderResult JudgeUsage Phases RunSummary Totals "
         "TrialResult load_trial_result"
@@ -48,6 +49,7 @@ _NAMES = {
         "Grader GraderSpec Judge JudgeSpec ProviderContext Record Reporter ReporterSpec"
     ),
     "vally.run.agent": "run_agent",
+    "vally.run.agent_limit": "AgentLimit",
     "vally.run.builder": "TrajectoryBuilder",
     "vally.run.calling": "invoke",
     "vally.run.environment": "agent_environment",

@@ -76,6 +76,7 @@ from vally.model.merging import merge_variant_override as merge_variant_override
 from vally.model.metrics import compute_metrics as compute_metrics
 from vally.model.metrics import settle_metrics as settle_metrics
 from vally.model.patterns import pattern_values as pattern_values
+from vally.model.provider_settings import ProviderSettings as ProviderSettings
 from vally.model.results import MAIN_VARIANT as MAIN_VARIANT
 from vally.model.results import NO_MODEL as NO_MODEL
 from vally.model.results import ErrorInfo as ErrorInfo
@@ -131,6 +132,7 @@ from vally.records import Reporter as Reporter
 from vally.records import ReporterSpec as ReporterSpec
 from vally.run.agent import run_agent as run_agent
 from vally.run.atomic import atomic_write as atomic_write
+from vally.run.agent_limit import AgentLimit as AgentLimit
 from vally.run.builder import TrajectoryBuilder as TrajectoryBuilder
 from vally.run.calling import invoke as invoke
 from vally.run.environment import agent_environment as agent_environment

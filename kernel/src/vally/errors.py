@@ -94,6 +94,27 @@ class ExecutorError(VallyError):
         self.details = details
         self.trajectory = trajectory
 
+    @classmethod
+    def of_provider(
+        cls,
+        message: str,
+        *,
+        status: int | None,
+        retry_after_ms: int | None = None,
+        details: Mapping[str, object] | None = None,
+        trajectory: Trajectory | None = None,
+    ) -> ExecutorError:
+        """The endpoint of the model failed with an HTTP status; None when there was no connection to it."""
+        codes = {401: "provider-auth", 403: "provider-auth", 429: "provider-rate-limit"}
+        return cls(
+            message,
+            code=codes.get(status or 0, "provider-error"),
+            retryable=status is None or status in (408, 409, 425, 429) or status >= 500,
+            retry_after_ms=retry_after_ms,
+            details={**(details or {}), **({} if status is None else {"status": status})} or None,
+            trajectory=trajectory,
+        )
+
 
 class TrialSkipped(VallyError):
     """The executor declines this trial, or the run was stopped; the message becomes `skipReason`."""

@@ -66,6 +66,7 @@ class EvalSession:
         from vally.run.judge_checks import judge_problems
         from vally.run.judges import JudgePool
         from vally.run.preparation import prepare
+        from vally.run.provider_checks import credential_problems
 
         self._backend_record = self._backend()
         self._ready: Preparation = prepare(
@@ -75,6 +76,7 @@ class EvalSession:
             backend=self._backend_record.name,
             skip_grade=self._options["skip_grade"],
         )
+        self._ready.diagnostics += credential_problems(self._plan, self._ready, self._context.environ)
         print_diagnostics(self._ready.diagnostics)
         self._judges = JudgePool(self._host, environ=self._context.environ, cache=self._judge_cache())
         problems = [] if self._options["skip_grade"] else judge_problems(self._plan, self._host, self._judges)
