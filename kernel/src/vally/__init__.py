@@ -10,6 +10,10 @@ _NAMES = {
     "vally.cli.display": "use_color",
     "vally.cli.messages": "print_diagnostics print_error print_warning",
     "vally.cli.options": "KEY_VALUE display_options plugin_options plugin_options_for",
+    "vally.cli.terminal": (
+        "Style cells clock cut_to_cells elapsed is_terminal name_line one_line pad plural printable report_block "
+        "report_width short_clock terminal_width"
+    ),
     "vally.decorator": "grader",
     "vally.errors": (
         "BackendError ConfigInvalid ExecutorError GraderError JudgeError PluginError SpecError TrialSkipped "
@@ -46,7 +50,7 @@ _NAMES = {
     "vally.records": (
         "API_VERSION KINDS Backend BackendSpec Capabilities CommandSpec ComparingGrader EvalProvider "
         "EvalProviderSpec Executor ExecutorSpec ExportRequest ExportResult Exporter ExporterSpec ForeignSpec "
-        "Grader GraderSpec Judge JudgeSpec ProviderContext Record Reporter ReporterSpec"
+        "Grader GraderSpec Judge JudgeSpec ProviderContext Record Reporter ReporterOption ReporterSpec"
     ),
     "vally.run.agent": "run_agent",
     "vally.run.agent_limit": "AgentLimit",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -153,15 +153,26 @@ class JudgeSpec(Record):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReporterOption:
+    """A further option of a command: a flag, a text, or an http(s) URL without credentials; `help` as `summary`."""
+
+    name: str
+    help: str
+    value: Literal["flag", "text", "url"] = "flag"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReporterSpec(Record):
     """One reporter, called in the order of `order`; with `option` active only when the command has that option.
 
     With `option_file` the option may name a file, for one more copy of the report; that is an older spelling.
+    `options` are found in `RunOptions.flags` by their names: true, a text, or nothing when not given.
     """
 
     order: int = 100
     option: str | None = None
     option_file: bool = False
+    options: tuple[ReporterOption, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -336,15 +347,3 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         )
     }
 )
-
-
-def record_problems(record: Any) -> Iterable[str]:
-    """Yield what is wrong with a record by the rules of the plugin chapter; nothing when it is fine."""
-    if not isinstance(record.name, str) or not NAME_PATTERN.fullmatch(record.name):
-        yield f"name {record.name!r} must match ^[a-z0-9][a-z0-9-]{{0,59}}$"
-    if not isinstance(record.summary, str) or not record.summary.strip() or "\n" in record.summary:
-        yield f"summary of '{record.name}' must be one non-empty line"
-    elif len(record.summary) > 100 or record.summary.endswith("."):
-        yield f"summary of '{record.name}' must have at most 100 characters and no final full stop"
-    if not callable(record.factory) and not (isinstance(record.factory, str) and ":" in record.factory):
-        yield f"factory of '{record.name}' must be callable or 'package.module:attribute'"

@@ -11,7 +11,7 @@ import pluggy
 
 from vally import hookspecs
 from vally.guard import Rejected
-from vally.records import KINDS, Record, record_problems
+from vally.records import KINDS, NAME_PATTERN, Record, ReporterOption
 
 if TYPE_CHECKING:
     from vally.discovery import PluginSource
@@ -150,10 +150,25 @@ def _check(kind: str, records: list[Any]) -> None:
     for record in records:
         if not isinstance(record, wanted):
             raise Rejected(f"{type(record).__name__} is not a {wanted.__name__}")
-        for problem in record_problems(record):
+        for problem in _problems(record):
             raise Rejected(problem)
         if record.name in seen:
             raise Rejected(f"provides {kind} '{record.name}' twice")
         if kind == "command" and record.name in KERNEL_COMMANDS:
             raise Rejected(f"the command name '{record.name}' belongs to the kernel")
         seen.add(record.name)
+
+
+def _problems(record: Any) -> Iterable[str]:
+    """Yield what is wrong with a record by the rules of the plugin chapter; nothing when it is fine."""
+    if not isinstance(record.name, str) or not NAME_PATTERN.fullmatch(record.name):
+        yield f"name {record.name!r} must match ^[a-z0-9][a-z0-9-]{{0,59}}$"
+    if not isinstance(record.summary, str) or not record.summary.strip() or "\n" in record.summary:
+        yield f"summary of '{record.name}' must be one non-empty line"
+    elif len(record.summary) > 100 or record.summary.endswith("."):
+        yield f"summary of '{record.name}' must have at most 100 characters and no final full stop"
+    if not callable(record.factory) and not (isinstance(record.factory, str) and ":" in record.factory):
+        yield f"factory of '{record.name}' must be callable or 'package.module:attribute'"
+    for option in getattr(record, "options", ()):
+        if not isinstance(option, ReporterOption) or not NAME_PATTERN.fullmatch(option.name):
+            yield f"options of '{record.name}' must be ReporterOption with a name such as 'no-colour'"

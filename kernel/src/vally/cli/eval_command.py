@@ -12,8 +12,8 @@ import click
 from vally.cli.context import CliContext
 from vally.cli.early_words import early_plugin_words
 from vally.cli.judge_options import JUDGE_OPTIONS
-from vally.cli.options import DURATION, KEY_VALUE, MODELS, TAG, display_options, plugin_options
-from vally.records import ReporterSpec
+from vally.cli.options import DURATION, KEY_VALUE, MODELS, TAG, URL, display_options, plugin_options
+from vally.records import ReporterOption, ReporterSpec
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -65,7 +65,7 @@ RESULTS = [
 ]
 
 
-_FLAG = "reporter_option_"
+_FLAG, _VALUE = "reporter_option_", "reporter_value_"
 
 
 class EvalCommand(click.Command):
@@ -93,25 +93,41 @@ def _reporter_options(context: CliContext) -> list[click.Parameter]:
     # What a plugin prints while it is imported must not stand in front of machine output.
     with contextlib.redirect_stdout(sys.stderr):
         records = context.option_records("reporter").values()
-    named = {item.option: item for item in records if isinstance(item, ReporterSpec) and item.option}
-    return [_reporter_option(name, record) for name, record in sorted(named.items())]
+    reporters = [item for item in records if isinstance(item, ReporterSpec)]
+    made = {item.option: _activating_option(item.option, item) for item in reporters if item.option}
+    made |= {option.name: _further_option(option) for item in reporters for option in item.options}
+    return [made[name] for name in sorted(made)]
 
 
-def _reporter_option(name: str, record: ReporterSpec) -> click.Option:
-    words, help_text = [f"--{name}", f"{_FLAG}{name.replace('-', '_')}"], f"{record.summary}."
+def _words(name: str, prefix: str = _FLAG) -> list[str]:
+    return [f"--{name}", f"{prefix}{name.replace('-', '_')}"]
+
+
+def _activating_option(name: str, record: ReporterSpec) -> click.Option:
+    help_text = f"{record.summary}."
     if record.option_file:
-        return click.Option(words, is_flag=False, flag_value="", metavar="", help=help_text)
-    return click.Option(words, is_flag=True, help=help_text)
+        return click.Option(_words(name), is_flag=False, flag_value="", metavar="", help=help_text)
+    return click.Option(_words(name), is_flag=True, help=help_text)
+
+
+def _further_option(option: ReporterOption) -> click.Option:
+    help_text = f"{option.help}."
+    if option.value == "flag":
+        return click.Option(_words(option.name), is_flag=True, help=help_text)
+    kind, metavar = (URL, "URL") if option.value == "url" else (click.STRING, "TEXT")
+    return click.Option(_words(option.name, _VALUE), type=kind, metavar=metavar, help=help_text)
 
 
 def _reporter_flags(context: CliContext, options: dict[str, Any]) -> dict[str, Any]:
-    """Take the options of reporters out of all options: true, false, or the absolute path of the file named."""
+    """Take the options of reporters out of all: true, false, a value, or the absolute path of the file named."""
     from vally.cli.messages import print_warning
 
     flags: dict[str, Any] = {}
-    for key in [key for key in options if key.startswith(_FLAG)]:
-        name, value = key.removeprefix(_FLAG).replace("_", "-"), options.pop(key)
-        if isinstance(value, str) and value:
+    for key in [key for key in options if key.startswith((_FLAG, _VALUE))]:
+        name, value = key.removeprefix(_FLAG).removeprefix(_VALUE).replace("_", "-"), options.pop(key)
+        if key.startswith(_VALUE):
+            flags[name] = value
+        elif isinstance(value, str) and value:
             print_warning(f"'--{name} <file>' is deprecated, use '--{name}'")
             flags[name] = str(context.cwd / value)
         else:

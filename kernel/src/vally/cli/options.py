@@ -85,10 +85,34 @@ class ModelsType(click.ParamType[tuple[str, ...]]):
         return models
 
 
+class UrlType(click.ParamType[str]):
+    """An http or https URL; credentials belong into the environment, where no list of processes shows them."""
+
+    name = "url"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Check scheme, host and port; no message repeats credentials."""
+        from urllib.parse import urlsplit
+
+        text = str(value)
+        try:
+            parts = urlsplit(text)
+            known = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+        except ValueError:
+            known, parts = False, urlsplit("")
+        if "@" in parts.netloc:
+            self.fail("must not contain credentials", param, ctx)
+        if not known or any(character.isspace() for character in text):
+            shown = "" if "@" in text else f"'{text}' "
+            self.fail(f"{shown}is not an http or https URL (example: http://localhost:4318)", param, ctx)
+        return text
+
+
 DURATION = DurationType()
 KEY_VALUE = KeyValueType()
 TAG = TagType()
 MODELS = ModelsType()
+URL = UrlType()
 
 
 def display_options(function: F) -> F:

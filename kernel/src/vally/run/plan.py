@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from vally.model.evalspec import DEFAULT_JUDGE_MODEL, DEFAULT_TIMEOUT_MS, ExecutorChoice
 from vally.model.results import MAIN_VARIANT, NO_MODEL
 from vally.run.reporting import PlannedEval, PlannedStimulus
-from vally.run.segments import SegmentNamer
+from vally.run.segments import SegmentNamer, segment
 from vally.run.trial import JudgeSettings, TrialItem, WorkspaceChoice
 
 if TYPE_CHECKING:
@@ -46,6 +46,20 @@ class PlanOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PlanEntry:
+    """One spec to plan, in one variant.
+
+    `part` is the directory below the run directory that holds the records of the entry, empty for the run directory
+    itself. `experiment` is what trial records say about the experiment; with it they get a `shardKey` too.
+    """
+
+    spec: EvalSpec
+    variant: str = MAIN_VARIANT
+    part: str = ""
+    experiment: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EvalPlan:
     """One eval x variant x model: what reporters see of it, and the item from which those of its trials are made."""
 
@@ -57,7 +71,7 @@ class EvalPlan:
     threshold: float | None
     template: Mapping[str, Any]
     segments: tuple[tuple[str, str, str], ...]
-    executor_config: Any = None
+    part: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +118,8 @@ class Plan:
             return WorkspaceChoice(path=options.workspace, in_place=True, keep=True)
         eval_segment, stimulus_segment, model_segment = evaluation.segments[position]
         path = options.workspace
+        if len({plan.planned.variant for plan in self.evals}) > 1:
+            path /= segment(evaluation.planned.variant)
         if len({plan.planned.eval_file_path for plan in self.evals}) > 1:
             path /= eval_segment
         path /= stimulus_segment
@@ -128,31 +144,44 @@ def _seed(seed: int | None, key: str) -> int | None:
     return int.from_bytes(digest[:4], "big") >> 1
 
 
-def make_plan(specs: Sequence[EvalSpec], options: PlanOptions, *, environ_effort: str | None = None) -> Plan:
-    """Plan the selected stimuli of validated specs.
+def make_plan(
+    specs: Sequence[EvalSpec | PlanEntry], options: PlanOptions, *, environ_effort: str | None = None
+) -> Plan:
+    """Plan the selected stimuli of validated specs, in the order given.
 
     `environ_effort` is the judge's reasoning effort by environment variable, between option and spec.
     """
+    entries = [item if isinstance(item, PlanEntry) else PlanEntry(spec=item) for item in specs]
     evals: list[EvalPlan] = []
     skipped: list[str] = []
     namer = SegmentNamer()
-    names = Counter(spec.name for spec in specs)
-    for spec in specs:
+    labels = _labels(entries)
+    for entry in entries:
+        spec = entry.spec
         runs = _first(options.runs, spec.defaults.runs, 1)
         if runs == 0:
             skipped.append(spec.name)
             continue
         for model in options.models or (spec.defaults.model,):
-            # Two specs of one name are told apart by their paths, as evals without a name are.
-            label = spec.name if names[spec.name] == 1 else spec.display_path
-            segments = _segments(spec, label, model or NO_MODEL, namer)
-            evals.append(_eval_plan(spec, model, runs, len(evals), options, segments, environ_effort))
+            segments = _segments(entry, labels[spec.display_path], model or NO_MODEL, namer)
+            evals.append(_eval_plan(entry, model, runs, len(evals), options, segments, environ_effort))
     total = sum(len(plan.stimuli) * plan.trials for plan in evals)
     return Plan(options=options, evals=tuple(evals), skipped=tuple(skipped), total=total)
 
 
+def _labels(entries: Sequence[PlanEntry]) -> dict[str, str]:
+    """What names each file: its eval, or its path where two files hold evals of one name or the eval has none."""
+    files: defaultdict[str, set[str]] = defaultdict(set)
+    for entry in entries:
+        files[entry.spec.name].add(entry.spec.display_path)
+    return {
+        entry.spec.display_path: entry.spec.name if len(files[entry.spec.name]) == 1 else entry.spec.display_path
+        for entry in entries
+    }
+
+
 def _eval_plan(
-    spec: EvalSpec,
+    entry: PlanEntry,
     model: str | None,
     runs: int,
     index: int,
@@ -160,6 +189,7 @@ def _eval_plan(
     segments: tuple[tuple[str, str, str], ...],
     environ_effort: str | None,
 ) -> EvalPlan:
+    spec = entry.spec
     executor = _executor(spec, options)
     threshold = _first(options.threshold, spec.scoring.threshold, None)
     judge = JudgeSettings(
@@ -171,20 +201,24 @@ def _eval_plan(
         index=index,
         name=spec.name,
         eval_file_path=spec.display_path,
-        variant=MAIN_VARIANT,
+        variant=entry.variant,
         model=model or NO_MODEL,
         executor=executor.name,
         judge_model=judge.model,
         threshold=threshold,
         stimuli=tuple(_planned_stimulus(stimulus, runs) for stimulus in spec.stimuli),
         skills=tuple(sorted({path.name for stimulus in spec.stimuli for path in _offered_skills(stimulus, options)})),
+        source=spec.path,
+        pass_rate=spec.scoring.pass_rate,
     )
     template: dict[str, Any] = {
         "run_id": options.run_id,
         "eval_name": spec.name,
         "eval_file_path": spec.display_path,
         "eval_index": index,
-        "variant": MAIN_VARIANT,
+        "variant": entry.variant,
+        "part": entry.part,
+        "experiment": entry.experiment,
         "model": model,
         "total_trials": runs,
         "executor": executor,
@@ -207,17 +241,19 @@ def _eval_plan(
         threshold=threshold,
         template=template,
         segments=segments,
+        part=entry.part,
     )
 
 
-def _segments(spec: EvalSpec, label: str, model: str, namer: SegmentNamer) -> tuple[tuple[str, str, str], ...]:
+def _segments(entry: PlanEntry, label: str, model: str, namer: SegmentNamer) -> tuple[tuple[str, str, str], ...]:
+    part = entry.part
     return tuple(
         (
-            namer.segment((), label),
-            namer.segment((label,), stimulus.name),
-            namer.segment((label, stimulus.name), model),
+            namer.segment((part,), label),
+            namer.segment((part, label), stimulus.name),
+            namer.segment((part, label, stimulus.name), model),
         )
-        for stimulus in spec.stimuli
+        for stimulus in entry.spec.stimuli
     )
 
 

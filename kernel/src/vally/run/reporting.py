@@ -26,7 +26,7 @@ class PlannedStimulus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedEval:
-    """One eval x variant x model of the plan."""
+    """One eval x variant x model of the plan; `source` is the absolute path of its file."""
 
     index: int
     name: str
@@ -38,6 +38,8 @@ class PlannedEval:
     threshold: float | None
     stimuli: tuple[PlannedStimulus, ...]
     skills: tuple[str, ...] = ()
+    source: Path | None = None
+    pass_rate: float | None = None
 
     def item_id(self, stimulus: str, trial_index: int) -> str:
         """Id of the item of a trial (0-based), as in its record."""
@@ -46,7 +48,7 @@ class PlannedEval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """Options of the command that reporters care about; `flags` holds those named by `ReporterSpec.option`."""
+    """Options of the command that reporters care about; `flags` holds those that the records of reporters name."""
 
     output: Literal["text", "json", "jsonl"] = "text"
     verbose: bool = False
@@ -61,9 +63,15 @@ class RunOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunStart:
-    """A run begins; `run_dir` exists. `suites` maps the chosen suites to their metadata."""
+    """A run begins; `run_dir` exists. `suites` maps the chosen suites to their metadata.
+
+    `kind` names the kind of the run, such as `eval`. `variant_dirs` maps variants to the directories with their
+    records when each has its own; it is empty when `results.jsonl` lies in `run_dir`.
+    """
 
     run_id: str
+    kind: str = "eval"
+    variant_dirs: Mapping[str, Path] = field(default_factory=dict)
     evals: tuple[PlannedEval, ...]
     total_items: int
     workers: int
@@ -75,7 +83,7 @@ class RunStart:
     started_at: str
     options: RunOptions = field(default_factory=RunOptions)
     environ: Mapping[str, str] = field(default_factory=dict)
-    """Variables of the process that reporters may read, such as those of CI systems; never secrets."""
+    """Variables of the process, such as those of CI systems; a reporter writes down no value that may be a secret."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +134,11 @@ class EvalComplete:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunComplete:
-    """The run is over. `artifacts` maps labels to paths written so far, in order; `line` is that of the summary."""
+    """The run is over.
+
+    `artifacts` maps labels to paths written so far, in order. `line` is that of the summary; it is empty when each
+    variant has a results file, and so a summary, of its own.
+    """
 
     summary: RunSummary
     line: bytes = b""

@@ -13,6 +13,7 @@ from vally.testing.trajectories import event, trajectory
 from vally.testing.trials import stimulus, trial_item
 
 if TYPE_CHECKING:
+    from vally.model.evalspec import Scoring
     from vally.model.results import GraderResult, RunSummary, TrialResult
     from vally.run.reporting import PlannedEval
     from vally.run.trial import TrialItem
@@ -100,7 +101,7 @@ class ScriptedRun:
         self._stop_reason = stop_reason
         self._scoring = Scoring(threshold=threshold, pass_rate=pass_rate)
         self._prompt = prompt
-        self.evals = _planned(self.results, threshold, tuple(skills))
+        self.evals = _planned(self.results, self._scoring, tuple(skills), directory)
 
     def events(self) -> Iterator[tuple[str, Any]]:
         """Pairs of the name of a method and its event."""
@@ -234,7 +235,7 @@ def _key(item: Any) -> tuple[str, str, str]:
 
 
 def _planned(
-    results: Sequence[TrialResult], threshold: float | None, skills: tuple[str, ...]
+    results: Sequence[TrialResult], scoring: Scoring, skills: tuple[str, ...], directory: Path
 ) -> tuple[PlannedEval, ...]:
     from vally.run.reporting import PlannedEval
 
@@ -250,9 +251,11 @@ def _planned(
             model=model,
             executor="scripted",
             judge_model="scripted-model",
-            threshold=threshold,
+            threshold=scoring.threshold,
             stimuli=tuple(_planned_stimuli(group)),
             skills=skills,
+            source=directory / path,
+            pass_rate=scoring.pass_rate,
         )
         for index, ((path, variant, model), group) in enumerate(groups.items())
     )
