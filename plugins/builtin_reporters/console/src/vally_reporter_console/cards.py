@@ -6,10 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vally import fixed, two_decimals
-from vally_reporter_console.style import Style
+from vally import Style, fixed, name_line, one_line, plural, two_decimals
 from vally_reporter_console.trial_block import TrialLayout
-from vally_reporter_console.wording import name_line, one_line, plural
 
 if TYPE_CHECKING:
     from vally import StimulusTally

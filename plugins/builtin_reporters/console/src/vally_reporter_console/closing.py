@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from vally_reporter_console.style import Style
-from vally_reporter_console.wording import cells, duration, name_line, one_line, pad, plural
+from vally import Style, cells, elapsed, name_line, one_line, pad, plural
 
 if TYPE_CHECKING:
     from vally import EvalSummary, RunSummary
@@ -68,7 +67,7 @@ def verdict_line(summary: RunSummary, style: Style) -> str:
         plural(totals.trials, "trial"),
         f"{totals.flaky_stimuli} flaky",
         plural(totals.errors, "error"),
-        duration(summary.duration_ms),
+        elapsed(summary.duration_ms),
         plural(totals.total_tokens, "token"),
     ]
     return f"{word}  {' · '.join(parts)}"

@@ -6,8 +6,7 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from vally import cut_evidence
-from vally_reporter_console.wording import cut_to_cells, one_line, printable
+from vally import cut_evidence, cut_to_cells, one_line, printable
 
 LIMIT = 500
 """Characters of evidence where no terminal sets a width."""

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vally import NO_MODEL
-from vally_reporter_console.wording import name_line, plural, short_clock
+from vally import NO_MODEL, name_line, plural, short_clock
 
 if TYPE_CHECKING:
     from vally import TrialDone, TrialItem

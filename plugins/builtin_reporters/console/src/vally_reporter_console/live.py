@@ -13,10 +13,8 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from vally import can_encode, fit_glyphs
-from vally_reporter_console.output import DEFAULT_WIDTH, terminal_width
+from vally import can_encode, cells, clock, cut_to_cells, fit_glyphs, pad, report_width
 from vally_reporter_console.progress import Progress
-from vally_reporter_console.wording import cells, clock, cut_to_cells, pad
 
 MAX_LINES = 10
 REDRAWS_PER_SECOND = 8
@@ -132,7 +130,7 @@ class LiveProgress(Progress):
         self._above.finish()
 
     def _picture(self) -> Any:
-        width = terminal_width(self._stderr) or DEFAULT_WIDTH
+        width = report_width(self._stderr, {})
         # The last column stays free: some terminals would wrap there.
         lines = [cut_to_cells(fit_glyphs(line, self._stderr), width - 1) for line in self._lines()]
         return Text("\n".join(lines), no_wrap=True, overflow="crop")

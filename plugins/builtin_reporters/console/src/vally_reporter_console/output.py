@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import secrets
 import sys
 import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from vally import fit_glyphs
+from vally import fit_glyphs, is_terminal, report_block, report_width
 
 if TYPE_CHECKING:
     from vally import RunOptions
-
-DEFAULT_WIDTH = 100
 
 
 class Output:
@@ -38,10 +34,7 @@ class Output:
 
     def block(self, text: str) -> None:
         """Write a block of the report, all at once. Raises `OSError` when stdout cannot be written."""
-        if self._on_github:
-            # Nothing that an agent or a grader wrote may act as a command of the workflow.
-            token = secrets.token_hex(16)
-            text = f"::stop-commands::{token}\n{text}::{token}::\n"
+        text = report_block(text, self._environ)
         if self._report_on_stderr:
             self._tell(text)
         else:
@@ -69,25 +62,4 @@ class Output:
 
     def width(self) -> int:
         """Columns of the report: those of its terminal, else `COLUMNS`, else 100."""
-        return terminal_width(self._report) or _columns(self._environ) or DEFAULT_WIDTH
-
-
-def is_terminal(stream: Any) -> bool:
-    """Whether a stream is a terminal."""
-    try:
-        return bool(stream.isatty())
-    except (AttributeError, ValueError):
-        return False
-
-
-def terminal_width(stream: Any) -> int | None:
-    """Columns of the terminal behind a stream; None when there is none or it does not tell."""
-    try:
-        return os.get_terminal_size(stream.fileno()).columns or None
-    except (AttributeError, OSError, ValueError):
-        return None
-
-
-def _columns(environ: Mapping[str, str]) -> int | None:
-    text = environ.get("COLUMNS", "")
-    return int(text) or None if text.isascii() and text.isdigit() else None
+        return report_width(self._report, self._environ)

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vally import cut_evidence, two_decimals
+from vally import clock, cut_evidence, elapsed, one_line, plural, two_decimals
 from vally_reporter_console.figures import Figures, TrialLabel
-from vally_reporter_console.wording import clock, duration, one_line, plural
 
 if TYPE_CHECKING:
     from vally import TrialDone, TrialItem
@@ -131,7 +130,7 @@ def _done(event: TrialDone) -> str:
     if result.status == "skipped":
         return f"○ {label}  {_reason(result.skip_reason)}"
     glyph, why = _outcome(event)
-    parts = [f"{glyph} {label}", duration(result.duration_ms), why]
+    parts = [f"{glyph} {label}", elapsed(result.duration_ms), why]
     return "  ".join(part for part in parts if part)
 
 

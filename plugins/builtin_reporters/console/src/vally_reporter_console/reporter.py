@@ -7,15 +7,14 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from vally import Style, is_terminal, name_line
 from vally_reporter_console.cards import CardLayout
 from vally_reporter_console.closing import summary_lines
 from vally_reporter_console.evidence import EvidenceLayout
-from vally_reporter_console.output import Output, is_terminal
+from vally_reporter_console.output import Output
 from vally_reporter_console.progress import HEARTBEAT_S, PlainProgress, Progress
 from vally_reporter_console.stimulus_state import StimulusState, model_of
-from vally_reporter_console.style import Style
 from vally_reporter_console.trial_block import TrialLayout
-from vally_reporter_console.wording import name_line
 
 if TYPE_CHECKING:
     from vally import RunComplete, RunOptions, RunStart, TrialDone, TrialPhase, TrialStart

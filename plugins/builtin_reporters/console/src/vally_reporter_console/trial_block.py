@@ -6,10 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vally import two_decimals
+from vally import Style, cells, elapsed, name_line, one_line, two_decimals
 from vally_reporter_console.evidence import EvidenceLayout
-from vally_reporter_console.style import Style
-from vally_reporter_console.wording import cells, duration, name_line, one_line
 
 if TYPE_CHECKING:
     from vally import GraderResult, Metrics
@@ -86,7 +84,7 @@ def _metrics(trial: ShownTrial) -> Iterator[tuple[str, str]]:
         yield "Turns", f"{metrics.turn_count or 0:,}"
         yield "Tool calls", f"{metrics.tool_call_count or 0:,}"
         if metrics.wall_time_ms is not None:
-            yield "Wall time", duration(metrics.wall_time_ms)
+            yield "Wall time", elapsed(metrics.wall_time_ms)
         yield "Errors", f"{metrics.error_count or 0:,}"
         skills = _skills(metrics)
         if skills:
