@@ -32,14 +32,14 @@ _NAMES = {
         "DurationText EnvironmentMap NegatedFlag NonEmpty OneOrMore SpecFile ToolPatterns WorkspaceDirectory "
         "WorkspaceGlob"
     ),
-    "vally.model.jsonio": "canonical_json content_hash parse_timestamp record_line timestamp",
+    "vally.model.jsonio": "canonical_json content_hash parse_json parse_timestamp record_line timestamp",
     "vally.model.merging": "merge_environments merge_variant_override",
     "vally.model.metrics": "compute_metrics settle_metrics",
     "vally.model.patterns": "pattern_values",
     "vally.model.provider_settings": "ProviderSettings",
     "vally.model.results": (
-        "MAIN_VARIANT NO_MODEL ErrorInfo EvalSummary GraderResult JudgeUsage Phases RunSummary Totals "
-        "TrialResult load_trial_result"
+        "ErrorInfo EvalSummary GraderResult JudgeUsage MAIN_VARIANT NO_MODEL Phases RunSummary Totals TrialResult "
+        "load_run_summary load_trial_result stimulus_name"
     ),
     "vally.model.trajectory": (
         "Cost Event Metrics ModelTokens RecordError TokenUsage Trajectory TurnDiff dump_record load_trajectory"
@@ -56,6 +56,7 @@ _NAMES = {
     "vally.run.agent_limit": "AgentLimit",
     "vally.run.builder": "TrajectoryBuilder",
     "vally.run.calling": "invoke",
+    "vally.run.diffs": "recorded_diff recorded_turn_diff sidecar_path",
     "vally.run.environment": "agent_environment",
     "vally.run.grading": "GradingRequest agrade_trajectory grade_entries grade_trajectory",
     "vally.run.inputs": (
@@ -66,6 +67,7 @@ _NAMES = {
         "EndpointError JudgeAnswer JudgeConversation SubmittedCall ask_judge judge_reminder submitted_call"
     ),
     "vally.run.judging": "CallTokens JudgeReply JudgeRequest ToolSchema",
+    "vally.run.lock": "is_being_written",
     "vally.run.optional_parameters": "OptionalParameters",
     "vally.run.providers": "outgoing_headers provider_secrets resolve_provider",
     "vally.run.read_root": "Matches ReadRoot UnreadableFile accessible_workspace resolve_read_root",
@@ -76,7 +78,8 @@ _NAMES = {
         "TrialPhase TrialStart"
     ),
     "vally.run.atomic": "atomic_write",
-    "vally.run.results_file": "index_results read_documents",
+    "vally.run.results_file": "ReadProblem RecordLine index_results read_documents read_lines",
+    "vally.run.run_output": "display_path",
     "vally.run.run_records": "RunRecords",
     "vally.run.scoring": (
         "aggregate_grade compute_multi_trial_metrics compute_skill_score compute_stimulus_score counted_score "
@@ -87,6 +90,7 @@ _NAMES = {
     "vally.run.statistics": (
         "clustered_mean mcnemar mean_interval paired_interval pooled_mean sign_test t_quantile wilson_interval"
     ),
+    "vally.run.summary": "RunTally",
     "vally.run.trial": (
         "ExportedFiles GradeOutcome GradeRequest JudgeSettings RunContext Selection TrialItem TrialOptions "
         "TrialOutcome WorkspaceChoice"

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from vally.run.lock import LockError, RunLock
+from vally.run.lock import LockError, RunLock, is_being_written
 
 
 def _write(path: Path, **fields: Any) -> None:
@@ -46,7 +46,7 @@ def test_another_process_is_refused(tmp_path: Path) -> None:
     script = (
         "import sys\n"
         "from pathlib import Path\n"
-        "from vally.run.lock import LockError, RunLock\n"
+        "from vally.run.lock import LockError, RunLock, is_being_written\n"
         "try:\n"
         "    RunLock(Path(sys.argv[1])).acquire()\n"
         "except LockError:\n"
@@ -110,3 +110,17 @@ def test_a_lock_that_was_taken_away_is_not_removed(tmp_path: Path) -> None:
 def test_a_directory_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(LockError, match="cannot create the lock"):
         RunLock(tmp_path / "missing").acquire()
+
+
+def test_a_directory_is_being_written_while_a_living_process_holds_its_lock(tmp_path: Path) -> None:
+    assert not is_being_written(tmp_path)
+    with RunLock(tmp_path):
+        assert is_being_written(tmp_path)
+    assert not is_being_written(tmp_path)
+
+
+def test_the_lock_of_a_dead_process_means_nothing_that_of_another_host_may(tmp_path: Path) -> None:
+    _write(tmp_path, pid=_dead_pid())
+    assert not is_being_written(tmp_path)
+    _write(tmp_path, host="elsewhere")
+    assert is_being_written(tmp_path)

@@ -27,6 +27,16 @@ def _is_single_turn(request: GradingRequest) -> bool:
     return len({event.turn for event in request.trajectory.events if event.turn is not None}) <= 1
 
 
+def recorded_diff(trajectory: Trajectory, run_dir: Path | None) -> tuple[str | None, str | None]:
+    """The recorded diff of the whole run, or None and the reason; `run_dir` resolves sidecars."""
+    return _run_diff(trajectory, run_dir, None)
+
+
+def recorded_turn_diff(entry: TurnDiff, run_dir: Path | None) -> tuple[str | None, str | None]:
+    """The recorded diff of one conversation turn, or None and the reason."""
+    return _turn_entry(entry, run_dir)
+
+
 def _run_diff(trajectory: Trajectory, run_dir: Path | None, diff_file: Path | None) -> tuple[str | None, str | None]:
     if trajectory.diff is not None:
         return trajectory.diff, None
@@ -61,16 +71,21 @@ def _turn_entry(entry: TurnDiff, run_dir: Path | None) -> tuple[str | None, str 
 
 
 def _sidecar(stored: str, run_dir: Path | None) -> tuple[str | None, str | None]:
-    unreadable = f"The diff file '{stored}' cannot be read."
+    path = sidecar_path(stored, run_dir)
+    return (None, f"The diff file '{stored}' cannot be read.") if path is None else _read(path, stored)
+
+
+def sidecar_path(stored: str, run_dir: Path | None) -> Path | None:
+    """The file that a record names; None when it is not there, or the path is absolute or leaves the run directory."""
     path = PurePosixPath(stored)
     if run_dir is None or path.is_absolute() or ".." in path.parts or "\\" in stored or ":" in stored:
-        return None, unreadable
+        return None
     # In an experiment the run directory itself works too: the file lies one level below, in the variant's directory.
     for base in (run_dir, *(child for child in sorted(run_dir.glob("*")) if child.is_dir())):
         candidate = base / path
         if candidate.is_file() and candidate.resolve().is_relative_to(run_dir.resolve()):
-            return _read(candidate, stored)
-    return None, unreadable
+            return candidate
+    return None
 
 
 def _read(path: Path, shown: str) -> tuple[str | None, str | None]:

@@ -104,6 +104,12 @@ class RunLock:
         self.release()
 
 
+def is_being_written(directory: Path) -> bool:
+    """Whether a process may still write to a run directory: there is a lock, and not one of a process that ended."""
+    path = directory / LOCK_NAME
+    return path.exists() and not _is_dead(_read(path))
+
+
 def _read(path: Path) -> dict[str, Any] | None:
     try:
         value = parse_json(path.read_bytes())
