@@ -14,6 +14,7 @@ _NAMES = {
         "Style cells clock cut_to_cells elapsed is_terminal name_line one_line pad plural printable report_block "
         "report_width short_clock terminal_width"
     ),
+    "vally.cli.workflow": "append_step_summary workflow_command workflow_path",
     "vally.decorator": "grader",
     "vally.errors": (
         "BackendError ConfigInvalid ExecutorError GraderError JudgeError PluginError SpecError TrialSkipped "
@@ -58,6 +59,8 @@ _NAMES = {
     "vally.run.calling": "invoke",
     "vally.run.diffs": "recorded_diff recorded_turn_diff sidecar_path",
     "vally.run.environment": "agent_environment",
+    "vally.run.eval_table": "eval_result eval_table stimulus_stats",
+    "vally.run.figures": "eval_figures percent stimulus_figures verdict_count",
     "vally.run.grading": "GradingRequest agrade_trajectory grade_entries grade_trajectory",
     "vally.run.inputs": (
         "CompareInput CompareResult Completed ExecutorOptions GraderInput JudgeClient Process ProcessRunner "
@@ -113,6 +116,7 @@ _NAMES = {
     "vally.text.globs": "InvalidGlob compile_glob escape_glob expand_glob",
     "vally.text.glyphs": "can_encode fit_glyphs",
     "vally.text.literal": "contains_literal",
+    "vally.text.markdown": ("markdown_cell markdown_fence markdown_head markdown_name markdown_row report_duration"),
     "vally.text.numbers": "compact_json es_number fixed one_decimal two_decimals",
     "vally.text.regex": "InvalidRegex Regex RegexError RegexMatch RegexTimeout compile_regex",
     "vally.text.regex_facts": "matches_every_text matches_no_text",

@@ -33,6 +33,8 @@ GOLDEN = """\
 
 score 0.67 &lt; 0.90
 
+pass rate 33.3% (95% CI 6.1% to 79.2% over 3 trials)
+
 | Stimulus | Trials | Score | pass@k | pass^k | Flaky | Turns | Tool Calls | Tokens | Duration | Result |
 |---|---:|---:|---:|---:|---|---:|---:|---:|---:|---|
 | writes-json | 1/3 | 0.67 | 1.00 | 0.04 | yes (67%) | 4.0 | 6.3 | 8,541 | 0m25s | ❌ FAIL |

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from vally import RunRecords
+from vally import RunRecords, stimulus_stats
 from vally_reporter_markdown.figures import StimulusFigures
 from vally_reporter_markdown.sections import eval_head, head, trial_section
-from vally_reporter_markdown.tables import stimulus_stats, stimulus_table
+from vally_reporter_markdown.tables import stimulus_table
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,9 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from vally import resolve_grade_pass, two_decimals
-from vally_reporter_markdown.tables import eval_table, grader_table
-from vally_reporter_markdown.text import NO_VALUE, cell, duration, fenced, first_cell, plural
+from vally import (
+    eval_figures,
+    eval_table,
+    markdown_cell,
+    markdown_fence,
+    markdown_name,
+    plural,
+    report_duration,
+    resolve_grade_pass,
+    two_decimals,
+)
+from vally_reporter_markdown.tables import NO_VALUE, grader_table
 
 if TYPE_CHECKING:
     from vally import EvalSummary, RunStart, RunSummary, TrialResult
@@ -20,11 +29,11 @@ def head(start: RunStart, summary: RunSummary) -> Iterator[str]:
     yield ""
     yield _verdict(summary)
     yield ""
-    times = f"Started: {summary.started_at} · Duration: {duration(summary.duration_ms)}"
-    yield f"- Run: {cell(summary.run_id)} · {times}"
+    times = f"Started: {summary.started_at} · Duration: {report_duration(summary.duration_ms)}"
+    yield f"- Run: {markdown_cell(summary.run_id)} · {times}"
     yield f"- Executor: {_joined(item.executor for item in start.evals)}"
     yield f"- Model: {_joined(item.model for item in start.evals)} · Judge model: {judges}"
-    yield f"- Vally: {cell(start.version)}"
+    yield f"- Vally: {markdown_cell(start.version)}"
     yield ""
     yield from eval_table(summary.evals, skip_grade=start.options.skip_grade)
 
@@ -42,20 +51,22 @@ def _verdict(summary: RunSummary) -> str:
 
 
 def eval_head(item: EvalSummary) -> Iterator[str]:
-    """Heading of an eval and why it passed or not."""
+    """Heading of an eval, why it passed or not, and its figures over trials and stimuli."""
     yield ""
-    yield f"## {first_cell(item.name)} ({cell(item.model)})"
+    yield f"## {markdown_name(item.name)} ({markdown_cell(item.model)})"
     yield ""
-    if item.reason:
-        yield cell(item.reason)
-        yield ""
+    error = f" (first error: {markdown_cell(item.error)})" if item.error else ""
+    for line in (f"{markdown_cell(item.reason)}{error}", " · ".join(eval_figures(item))):
+        if line:
+            yield line
+            yield ""
 
 
 def trial_section(result: TrialResult, threshold: float | None) -> Iterator[str]:
     """Figures, graders and output of one trial."""
     number = f": trial {result.trial_index + 1}/{result.total_trials}" if result.total_trials > 1 else ""
     yield ""
-    yield f"### {first_cell(result.stimulus)}{number}"
+    yield f"### {markdown_name(result.stimulus)}{number}"
     yield ""
     yield _trial_line(result, threshold)
     if result.grade_result is not None and result.grade_result.details:
@@ -64,14 +75,14 @@ def trial_section(result: TrialResult, threshold: float | None) -> Iterator[str]
     output = result.trajectory.output if result.trajectory else ""
     if output.strip():
         # Without the blank lines the fence would be read as HTML.
-        yield from ("", "<details><summary>Agent output</summary>", "", fenced(output), "", "</details>")
+        yield from ("", "<details><summary>Agent output</summary>", "", markdown_fence(output), "", "</details>")
 
 
 def _trial_line(result: TrialResult, threshold: float | None) -> str:
     if result.status == "error":
-        return f"❌ ERROR: {cell(result.error or 'unknown error')}"
+        return f"❌ ERROR: {markdown_cell(result.error or 'unknown error')}"
     if result.status == "skipped":
-        return f"⏭️ SKIPPED: {cell(result.skip_reason or 'no reason given')}"
+        return f"⏭️ SKIPPED: {markdown_cell(result.skip_reason or 'no reason given')}"
     return " · ".join([*_grade_facts(result, threshold), *_metric_facts(result), *_end_facts(result)])
 
 
@@ -91,10 +102,10 @@ def _metric_facts(result: TrialResult) -> Iterator[str]:
 
 
 def _end_facts(result: TrialResult) -> Iterator[str]:
-    yield duration(result.duration_ms)
+    yield report_duration(result.duration_ms)
     if result.trajectory is not None and result.trajectory.end_reason:
-        yield f"end reason: {cell(result.trajectory.end_reason)}"
+        yield f"end reason: {markdown_cell(result.trajectory.end_reason)}"
 
 
 def _joined(values: Iterator[str]) -> str:
-    return ", ".join(cell(value) for value in dict.fromkeys(values)) or NO_VALUE
+    return ", ".join(markdown_cell(value) for value in dict.fromkeys(values)) or NO_VALUE
