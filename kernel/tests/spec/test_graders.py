@@ -133,6 +133,22 @@ def test_a_repeated_name(work: Any) -> None:
     assert [(note.line, note.column) for note in across.diagnostics[1].related] == [(2, 60)]
 
 
+@pytest.mark.parametrize("name", ["n", "${N=n}"])
+def test_an_entry_that_stimuli_share_is_one_use_of_its_name(work: Any, name: str) -> None:
+    shared = work(
+        f"stimuli:\n  - {{name: a, prompt: p, graders: &g [{{type: completed, name: '{name}'}}]}}\n"
+        "  - {name: b, prompt: p, graders: *g}\n"
+    )
+    assert [stimulus.graders[0].name for stimulus in shared.clean.stimuli] == ["n", "n"]
+
+
+@pytest.mark.parametrize("substring", ["x", "'${row.answer}'"])
+def test_a_template_uses_its_grader_names_once(work: Any, substring: str) -> None:
+    work.write("rows.jsonl", '{"answer": "a"}\n{"answer": "b"}\n')
+    grader = f"{{type: output-contains, name: n, config: {{substring: {substring}}}}}"
+    assert work(f"stimuli_from: {{file: rows.jsonl, template: {{prompt: p, graders: [{grader}]}}}}\n").found == []
+
+
 def test_a_name_of_the_root_is_in_every_list(work: Any) -> None:
     found = work(
         "graders: [{type: completed, name: n}]\nstimuli:\n"

@@ -42,6 +42,10 @@ class Node:
         self.column = column
         self.holes_inside = False
 
+    def is_at(self, other: Node) -> bool:
+        """Whether both stand at one place: an anchored value and its aliases, or a template filled for two rows."""
+        return (self.line, self.column, self.source) == (other.line, other.column, other.source)
+
 
 class ScalarNode(Node):
     """Text and how it was written.

@@ -177,13 +177,13 @@ def _check_grader_names(collector: Collector, entries: list[ReadEntry]) -> None:
 
 
 def check_names_across(collector: Collector, stimuli: Sequence[StimulusParts]) -> None:
-    """Warn about a grader name that two different stimuli use."""
+    """Warn about a grader name that two different stimuli use; an entry shared by alias or template is one use."""
     first: dict[str, ReadEntry] = {}
     for item in stimuli:
         own = {entry.name: entry for entry in item.entries if entry.name is not None}
         for name, entry in own.items():
             other = first.setdefault(name, entry)
-            if other is not entry and other.node is not entry.node:
+            if not other.node.is_at(entry.node):
                 at = other.at("name")
                 collector.add(
                     "duplicate-grader-name",

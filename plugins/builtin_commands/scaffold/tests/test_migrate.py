@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from vally import GraderSpec, PluginHost, find_project, read_eval_spec
+from vally import GraderSpec, PluginHost, find_project, load_eval_spec, read_eval_spec
 from vally.testing import CliResult, ProjectBuilder, plugin_host
 
 Run = Callable[..., CliResult]
@@ -224,7 +224,7 @@ def test_weights_on_one_line(project: ProjectBuilder, run: Run) -> None:
     assert made.decode() == named("kept", "kept-2") + "scoring: {weights: {kept-2: 3, 'kept': 3, output-contains: 1}}\n"
 
 
-def test_one_name_for_graders_of_a_template_is_left(project: ProjectBuilder, run: Run) -> None:
+def test_one_name_for_graders_of_a_template_is_no_older_spelling(project: ProjectBuilder, run: Run) -> None:
     project.file("rows.jsonl", '{"a": "x"}\n{"a": "y"}\n')
     text = dedented("""
         stimuli_from:
@@ -239,7 +239,30 @@ def test_one_name_for_graders_of_a_template_is_left(project: ProjectBuilder, run
     project.file("eval.yaml", text)
     result = run("migrate", "eval.yaml")
     assert (result.exit_code, result.stdout) == (0, "0 of 1 file changed\n")
-    assert "grader name 'fits' is used twice" in result.stderr
+    assert result.stderr == ""
+    assert (project.root / "eval.yaml").read_text() == text
+
+
+def test_a_repeated_name_from_a_placeholder_gets_an_end_of_its_own(
+    project: ProjectBuilder, run: Run, host: PluginHost
+) -> None:
+    grader = "- {type: output-contains, name: '${N=fits}', config: {substring: a}}"
+    stimuli = "".join(f"  - {{name: s{number}, prompt: p, graders: [\n  {grader[2:]}]}}\n" for number in range(2))
+    after = migrated(project, run, f"stimuli:\n{stimuli}").decode()
+    assert after.count("name: '${N=fits}'") == 1
+    assert after.count("name: '${N=fits}-2'") == 1
+    spec = load_eval_spec(project.root / "eval.yaml", host=host, params={"N": "other"})
+    assert [stimulus.graders[0].name for stimulus in spec.stimuli] == ["other", "other-2"]
+    weighted = migrated(project, run, f"stimuli:\n{stimuli}scoring: {{weights: {{fits: 2}}}}\n").decode()
+    assert weighted == f"{after}scoring: {{weights: {{fits-2: 2, fits: 2}}}}\n"
+
+
+def test_a_name_that_a_placeholder_makes_no_slug_is_left(project: ProjectBuilder, run: Run) -> None:
+    grader = "{type: output-contains, name: '${N=It fits}', config: {substring: a}}"
+    text = f"stimuli:\n- {{name: s, prompt: p, graders: [{grader}]}}\n"
+    project.file("eval.yaml", text)
+    result = run("migrate", "eval.yaml")
+    assert "grader name 'It fits' is not a slug" in result.stderr
     assert (project.root / "eval.yaml").read_text() == text
 
 

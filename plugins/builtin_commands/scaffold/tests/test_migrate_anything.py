@@ -16,7 +16,6 @@ from vally_command_scaffold.migration import migrate
 
 # One host for all examples; nothing is written to the directory.
 QUICK = settings(
-    derandomize=True,
     max_examples=60,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],

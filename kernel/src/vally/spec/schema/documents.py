@@ -51,6 +51,9 @@ def json_schema(kind: str, *, host: PluginHost) -> Schema:
 
     writer = Writer(host)
     body = SCHEMAS[kind](writer)
-    head = {"$schema": GenerateJsonSchema.schema_dialect, "$id": f"https://vally.example/schema/{kind}/{__version__.split('.')[0]}.json"}
+    head = {
+        "$schema": GenerateJsonSchema.schema_dialect,
+        "$id": f"https://vally.example/schema/{kind}/{__version__.split('.')[0]}.json",
+    }
     definitions = dict(sorted(writer.definitions.items()))
     return {**head, **body, **({"$defs": definitions} if definitions else {})}

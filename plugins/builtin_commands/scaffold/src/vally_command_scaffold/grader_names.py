@@ -16,6 +16,8 @@ _LONGEST = 60
 _SLUG = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
 _PLAIN = re.compile(r"[a-z][a-z0-9-]*")
 _WORDS = frozenset({"true", "false", "null"})
+_SAID = re.compile(r"grader name '(?P<name>.*)' is (?:used twice|not a slug)", re.DOTALL)
+_QUOTES = ("'", '"')
 
 
 @dataclass(slots=True)
@@ -30,29 +32,41 @@ class Renaming:
 def rename_graders(source: YamlText, findings: Sequence[Diagnostic], types: Iterable[str]) -> Renaming:
     """Give every grader that a finding is about a name of its own; `types` are words that names must not be."""
     renaming = Renaming()
-    written = list(_names(source, source.root))
-    taken = {*types, *(name.meant.value for name in written)}
+    names = _meant_names(source, findings)
+    taken = {*types, *names.values()}
     renamed: set[int] = set()
     for finding in findings:
         node = source.at(finding.pointer or "")
         if node is not None and node.start in renamed:
             continue
-        if node is None or node.meant.kind != "scalar" or is_placeholder(node.meant.value):
+        if node is None or node.meant.kind != "scalar":
             renaming.left.append(finding)
             continue
-        if finding.code == "duplicate-grader-name" and finding.related[0].line == finding.line:
-            # One entry that a template repeats for every row.
-            renaming.left.append(finding)
-            continue
-        old = node.meant.value
+        old = names.get(node.start, node.meant.value)
         new = _free(slug(old), taken)
+        edit = _extended(node, old, new) if is_placeholder(node.meant.value) else _replaced(node, new)
+        if edit is None:
+            renaming.left.append(finding)
+            continue
         taken.add(new)
         renamed.add(node.start)
         renaming.names.setdefault(old, []).append(new)
-        renaming.edits.append(_replaced(node, new))
-    kept = {name.meant.value for name in written if name.start not in renamed}
+        renaming.edits.append(edit)
+    kept = {name for start, name in names.items() if start not in renamed}
     renaming.edits += _weights(source, renaming, kept)
     return renaming
+
+
+def _meant_names(source: YamlText, findings: Sequence[Diagnostic]) -> dict[int, str]:
+    """The name of every grader by the offset where it stands; of placeholders only findings tell what they mean."""
+    names = {node.start: node.meant.value for node in _names(source, source.root)}
+    for finding in findings:
+        said, node = _SAID.match(finding.message), source.at(finding.pointer or "")
+        if said is None or node is None:
+            continue
+        places = [node.start, *(source.offset(place.line or 1, place.column or 1) for place in finding.related)]
+        names.update({start: said["name"] for start in places if is_placeholder(names.get(start, ""))})
+    return names
 
 
 def slug(name: str) -> str:
@@ -86,10 +100,19 @@ def _names(source: YamlText, node: Node | None, *, entries: bool = False) -> Ite
 def _replaced(node: Node, new: str) -> Edit:
     """The new name in the quotes of the old one."""
     anchor = f"&{node.anchor} " if node.anchor else ""
-    quote = node.style if node.style in ("'", '"') else ""
+    quote = node.style if node.style in _QUOTES else ""
     if not quote and (not _PLAIN.fullmatch(new) or new in _WORDS):
         quote = '"'
     return Edit(node.start, node.end, f"{anchor}{quote}{new}{quote}")
+
+
+def _extended(node: Node, old: str, new: str) -> Edit | None:
+    """A name that is made from placeholders gets an end of its own; None when that does not make it the new one."""
+    style, text = node.meant.style, node.meant.value
+    if not new.startswith(old) or style not in ("", *_QUOTES):
+        return None
+    anchor = f"&{node.anchor} " if node.anchor else ""
+    return Edit(node.start, node.end, f"{anchor}{style}{text}{new.removeprefix(old)}{style}")
 
 
 def _weights(source: YamlText, renaming: Renaming, kept: set[str]) -> Iterator[Edit]:
