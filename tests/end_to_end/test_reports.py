@@ -161,12 +161,22 @@ def test_no_text_reaches_the_terminal_as_a_command(tmp_path: Path, words: tuple[
 
 @pytest.mark.parametrize("words", [(), ("--verbose",), ("--output", "json")])
 def test_no_text_reaches_github_as_a_command(tmp_path: Path, words: tuple[str, ...]) -> None:
-    result = evaluate(tmp_path, *words, env={"GITHUB_ACTIONS": "true"})
+    workflow = {"GITHUB_ACTIONS": "true", "GITHUB_WORKSPACE": str(tmp_path)}
+    workflow["GITHUB_STEP_SUMMARY"] = str(tmp_path / "summary.md")
+    result = evaluate(tmp_path, *words, env=workflow)
     report = result.stderr if "--output" in words else result.stdout
     assert "::error::from the agent" not in report
     rest = re.sub(r"::stop-commands::([0-9a-f]{32})\n.*?\n::\1::\n", "", report, flags=re.DOTALL)
     assert len(rest) < len(report)
-    assert not re.search(r"^\s*::|##\[", rest, re.MULTILINE)
+    own = re.compile(
+        r"::(error|warning) file=evals/(many|one)/eval.yaml,line=\d+,title=((many|one) / |no-graders)", re.MULTILINE
+    )
+    assert len(own.findall(result.stderr)) == 4 + 2 + 1
+    lines = [line for line in f"{rest}\n{result.stderr}".splitlines() if not own.match(line)]
+    inside = "\n".join(lines)
+    inside = re.sub(r"::stop-commands::([0-9a-f]{32})\n.*?\n::\1::\n", "", inside, flags=re.DOTALL)
+    assert not re.search(r"^\s*::|##\[", inside, re.MULTILINE)
+    assert "<script" not in (tmp_path / "summary.md").read_text(encoding="utf-8")
 
 
 def test_the_program_prints_the_same_into_a_pipe(tmp_path: Path) -> None:

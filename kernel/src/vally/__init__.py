@@ -5,6 +5,19 @@ from __future__ import annotations
 from vally._version import __version__ as __version__
 
 _NAMES = {
+    "vally.cli.directories": "results_directory",
+    "vally.cli.machine_output": "reserved_stdout",
+    "vally.cli.run_choices": "RunChoices",
+    "vally.cli.run_command": "RunCommand reporter_flags",
+    "vally.cli.run_options": "run_options",
+    "vally.cli.run_session": "RunSession",
+    "vally.cli.selection": "SelectionWords",
+    "vally.cli.spec_selection": "SpecSelection",
+    "vally.run.engine": "RunOutcome",
+    "vally.run.plan": "EvalPlan Plan PlanEntry PlanOptions make_plan",
+    "vally.run.preparation": "ReadyExecutor",
+    "vally.run.run_output": "RunLayout RunOutput display_path",
+    "vally.run.single": "EvalOptions arun_eval run_eval",
     "vally.cli.completion_shells": "completion_script",
     "vally.cli.context": "CliContext",
     "vally.cli.display": "use_color",
@@ -59,7 +72,7 @@ _NAMES = {
     "vally.run.calling": "invoke",
     "vally.run.diffs": "recorded_diff recorded_turn_diff sidecar_path",
     "vally.run.environment": "agent_environment",
-    "vally.run.eval_table": "eval_result eval_table stimulus_stats",
+    "vally.run.eval_table": "eval_result eval_table run_verdict stimulus_stats",
     "vally.run.figures": "eval_figures percent stimulus_figures verdict_count",
     "vally.run.grading": "GradingRequest agrade_trajectory grade_entries grade_trajectory",
     "vally.run.inputs": (
@@ -72,7 +85,7 @@ _NAMES = {
     "vally.run.judging": "CallTokens JudgeReply JudgeRequest ToolSchema",
     "vally.run.lock": "is_being_written",
     "vally.run.optional_parameters": "OptionalParameters",
-    "vally.run.providers": "outgoing_headers provider_secrets resolve_provider",
+    "vally.run.providers": "outgoing_headers provider_headers provider_secrets resolve_provider",
     "vally.run.read_root": "Matches ReadRoot UnreadableFile accessible_workspace resolve_read_root",
     "vally.run.redaction": "Redactor redact_patterns",
     "vally.run.repo_snapshot": "RepoFile RepoSnapshot",
@@ -113,7 +126,7 @@ _NAMES = {
         "clip_middle cut_evidence describe_grader_value join_capped one_line_evidence sanitise strip_controls"
     ),
     "vally.text.durations": "InvalidDuration format_duration parse_duration",
-    "vally.text.globs": "InvalidGlob compile_glob escape_glob expand_glob",
+    "vally.text.globs": "InvalidGlob compile_glob escape_glob expand_glob leaves_root",
     "vally.text.glyphs": "can_encode fit_glyphs",
     "vally.text.literal": "contains_literal",
     "vally.text.markdown": ("markdown_cell markdown_fence markdown_head markdown_name markdown_row report_duration"),

@@ -3,7 +3,9 @@
 from vally._version import __version__ as __version__
 from vally.cli.completion_shells import completion_script as completion_script
 from vally.cli.context import CliContext as CliContext
+from vally.cli.directories import results_directory as results_directory
 from vally.cli.display import use_color as use_color
+from vally.cli.machine_output import reserved_stdout as reserved_stdout
 from vally.cli.messages import print_diagnostics as print_diagnostics
 from vally.cli.messages import print_error as print_error
 from vally.cli.messages import print_warning as print_warning
@@ -11,6 +13,13 @@ from vally.cli.options import KEY_VALUE as KEY_VALUE
 from vally.cli.options import display_options as display_options
 from vally.cli.options import plugin_options as plugin_options
 from vally.cli.options import plugin_options_for as plugin_options_for
+from vally.cli.run_choices import RunChoices as RunChoices
+from vally.cli.run_command import RunCommand as RunCommand
+from vally.cli.run_command import reporter_flags as reporter_flags
+from vally.cli.run_options import run_options as run_options
+from vally.cli.run_session import RunSession as RunSession
+from vally.cli.selection import SelectionWords as SelectionWords
+from vally.cli.spec_selection import SpecSelection as SpecSelection
 from vally.cli.terminal import Style as Style
 from vally.cli.terminal import cells as cells
 from vally.cli.terminal import clock as clock
@@ -160,9 +169,11 @@ from vally.run.calling import invoke as invoke
 from vally.run.diffs import recorded_diff as recorded_diff
 from vally.run.diffs import recorded_turn_diff as recorded_turn_diff
 from vally.run.diffs import sidecar_path as sidecar_path
+from vally.run.engine import RunOutcome as RunOutcome
 from vally.run.environment import agent_environment as agent_environment
 from vally.run.eval_table import eval_result as eval_result
 from vally.run.eval_table import eval_table as eval_table
+from vally.run.eval_table import run_verdict as run_verdict
 from vally.run.eval_table import stimulus_stats as stimulus_stats
 from vally.run.figures import eval_figures as eval_figures
 from vally.run.figures import percent as percent
@@ -197,7 +208,14 @@ from vally.run.judging import JudgeRequest as JudgeRequest
 from vally.run.judging import ToolSchema as ToolSchema
 from vally.run.lock import is_being_written as is_being_written
 from vally.run.optional_parameters import OptionalParameters as OptionalParameters
+from vally.run.plan import EvalPlan as EvalPlan
+from vally.run.plan import Plan as Plan
+from vally.run.plan import PlanEntry as PlanEntry
+from vally.run.plan import PlanOptions as PlanOptions
+from vally.run.plan import make_plan as make_plan
+from vally.run.preparation import ReadyExecutor as ReadyExecutor
 from vally.run.providers import outgoing_headers as outgoing_headers
+from vally.run.providers import provider_headers as provider_headers
 from vally.run.providers import provider_secrets as provider_secrets
 from vally.run.providers import resolve_provider as resolve_provider
 from vally.run.read_root import Matches as Matches
@@ -224,6 +242,8 @@ from vally.run.results_file import RecordLine as RecordLine
 from vally.run.results_file import index_results as index_results
 from vally.run.results_file import read_documents as read_documents
 from vally.run.results_file import read_lines as read_lines
+from vally.run.run_output import RunLayout as RunLayout
+from vally.run.run_output import RunOutput as RunOutput
 from vally.run.run_output import display_path as display_path
 from vally.run.run_records import RunRecords as RunRecords
 from vally.run.scoring import aggregate_grade as aggregate_grade
@@ -241,6 +261,9 @@ from vally.run.scoring import reaches as reaches
 from vally.run.scoring import resolve_grade_pass as resolve_grade_pass
 from vally.run.scoring import trial_score as trial_score
 from vally.run.segments import segment as segment
+from vally.run.single import EvalOptions as EvalOptions
+from vally.run.single import arun_eval as arun_eval
+from vally.run.single import run_eval as run_eval
 from vally.run.statistics import clustered_mean as clustered_mean
 from vally.run.statistics import mcnemar as mcnemar
 from vally.run.statistics import mean_interval as mean_interval
@@ -304,6 +327,7 @@ from vally.text.globs import InvalidGlob as InvalidGlob
 from vally.text.globs import compile_glob as compile_glob
 from vally.text.globs import escape_glob as escape_glob
 from vally.text.globs import expand_glob as expand_glob
+from vally.text.globs import leaves_root as leaves_root
 from vally.text.glyphs import can_encode as can_encode
 from vally.text.glyphs import fit_glyphs as fit_glyphs
 from vally.text.literal import contains_literal as contains_literal

@@ -9,7 +9,7 @@ from vally.text.markdown import NO_VALUE, markdown_head, markdown_name, markdown
 from vally.text.numbers import two_decimals
 
 if TYPE_CHECKING:
-    from vally.model.results import EvalSummary
+    from vally.model.results import EvalSummary, RunSummary
 
 PASS, FAIL, ERROR, NOT_GRADED = "✅ PASS", "❌ FAIL", "❌ ERROR", "⏭️ not graded"
 _NUMBER = "---:"
@@ -43,6 +43,20 @@ def eval_table(items: Sequence[EvalSummary], *, skip_grade: bool = False) -> Ite
             report_duration(item.duration_ms),
             eval_result(item, skip_grade=skip_grade),
         )
+
+
+def run_verdict(summary: RunSummary) -> str:
+    """The verdict of a run in one line of Markdown, a partial one with its reason in front."""
+    totals = summary.totals
+    word = "**✅ PASSED**" if summary.passed else "**❌ FAILED**"
+    if summary.partial:
+        word = f"**⚠️ PARTIAL ({summary.stop_reason or 'incomplete'})** {word}"
+    trials = f"{totals.trials:,} trial{'' if totals.trials == 1 else 's'}"
+    return (
+        f"{word}: {sum(item.passed for item in summary.evals)} of {len(summary.evals)} evals passed, "
+        f"{trials} ({totals.passed} pass, {totals.failed} fail, {totals.errors} errors, "
+        f"{totals.skipped} skipped), {totals.flaky_stimuli} flaky"
+    )
 
 
 def eval_result(item: EvalSummary, *, skip_grade: bool = False) -> str:

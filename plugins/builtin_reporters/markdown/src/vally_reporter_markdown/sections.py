@@ -14,6 +14,7 @@ from vally import (
     plural,
     report_duration,
     resolve_grade_pass,
+    run_verdict,
     two_decimals,
 )
 from vally_reporter_markdown.tables import NO_VALUE, grader_table
@@ -27,7 +28,7 @@ def head(start: RunStart, summary: RunSummary) -> Iterator[str]:
     judges = _joined(item.judge_model for item in start.evals)
     yield "# Vally eval results"
     yield ""
-    yield _verdict(summary)
+    yield run_verdict(summary)
     yield ""
     times = f"Started: {summary.started_at} · Duration: {report_duration(summary.duration_ms)}"
     yield f"- Run: {markdown_cell(summary.run_id)} · {times}"
@@ -36,18 +37,6 @@ def head(start: RunStart, summary: RunSummary) -> Iterator[str]:
     yield f"- Vally: {markdown_cell(start.version)}"
     yield ""
     yield from eval_table(summary.evals, skip_grade=start.options.skip_grade)
-
-
-def _verdict(summary: RunSummary) -> str:
-    totals = summary.totals
-    word = "**✅ PASSED**" if summary.passed else "**❌ FAILED**"
-    if summary.partial:
-        word = f"**⚠️ PARTIAL ({summary.stop_reason or 'incomplete'})** {word}"
-    return (
-        f"{word}: {sum(item.passed for item in summary.evals)} of {len(summary.evals)} evals passed, "
-        f"{plural(totals.trials, 'trial')} ({totals.passed} pass, {totals.failed} fail, {totals.errors} errors, "
-        f"{totals.skipped} skipped), {totals.flaky_stimuli} flaky"
-    )
 
 
 def eval_head(item: EvalSummary) -> Iterator[str]:

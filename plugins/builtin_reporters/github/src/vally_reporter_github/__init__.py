@@ -1,0 +1,1 @@
+"""Reporter plugin: annotations and step summary of GitHub Actions."""
