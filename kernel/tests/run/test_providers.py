@@ -6,7 +6,14 @@ from typing import Any
 
 import pytest
 
-from vally import ProviderConfig, VallyError, outgoing_headers, provider_secrets, resolve_provider
+from vally import (
+    ProviderConfig,
+    VallyError,
+    outgoing_headers,
+    provider_headers,
+    provider_secrets,
+    resolve_provider,
+)
 
 
 def provider(**fields: Any) -> ProviderConfig:
@@ -56,3 +63,25 @@ def test_only_own_headers_leave() -> None:
         "authorization": "Bearer own",
         "user-agent": "own",
     }
+
+
+@pytest.mark.parametrize(
+    ("kind", "credential", "header"),
+    [
+        ("openai", "api_key", ("authorization", "Bearer it")),
+        ("azure", "api_key", ("api-key", "it")),
+        ("anthropic", "api_key", ("x-api-key", "it")),
+        ("openai", "bearer_token", ("authorization", "Bearer it")),
+        ("azure", "bearer_token", ("authorization", "Bearer it")),
+        ("anthropic", "bearer_token", ("authorization", "Bearer it")),
+    ],
+)
+def test_a_credential_goes_into_the_header_of_its_family(kind: str, credential: str, header: tuple[str, str]) -> None:
+    assert provider_headers(provider(type=kind, **{credential: "it"}, headers={"X-Team": "a"})) == {
+        header[0]: header[1],
+        "x-team": "a",
+    }
+
+
+def test_written_headers_win() -> None:
+    assert provider_headers(provider(api_key="it", headers={"Authorization": "own"})) == {"authorization": "own"}

@@ -18,17 +18,23 @@ class OptionalParameters:
     """Remembers for each model what the endpoint refused, so that nothing is refused twice.
 
     `words` maps the name of each parameter to the words by which an endpoint may speak of it. Those in
-    `wanted_by_users` were asked for by somebody, so leaving them out is a warning.
+    `wanted_by_users` were asked for by somebody, so leaving them out is a warning in `log`.
     """
 
-    def __init__(self, words: Mapping[str, Sequence[str]], *, wanted_by_users: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        words: Mapping[str, Sequence[str]],
+        *,
+        wanted_by_users: Sequence[str] = (),
+        log: logging.Logger | None = None,
+    ) -> None:
         self._patterns = {
             name: re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, spoken))})(?![\w-])", re.IGNORECASE)
             for name, spoken in words.items()
         }
         self._wanted = frozenset(wanted_by_users)
         self._refused: dict[str, set[str]] = {}
-        self._log = logging.getLogger("vally.judge")
+        self._log = log or logging.getLogger("vally.judge")
 
     async def send(
         self, model: str, optional: Mapping[str, Any], request: Callable[[Mapping[str, Any]], Awaitable[T]]

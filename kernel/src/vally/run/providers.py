@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _VARIABLE_KEYS = ("apiKeyEnv", "bearerTokenEnv")
 _SHORTEST_SECRET = 8
+_KEY_HEADERS = {"azure": "api-key", "anthropic": "x-api-key"}
 _PROTOCOL_HEADERS = frozenset(
     {
         "accept",
@@ -53,6 +54,18 @@ def provider_secrets(provider: ProviderConfig) -> tuple[str, ...]:
     """Values that must not be shown: key, token, and whatever headers hold."""
     headers = (value for value in provider.headers.values() if len(value) >= _SHORTEST_SECRET)
     return tuple(value for value in (provider.api_key, provider.bearer_token, *headers) if value)
+
+
+def provider_headers(provider: ProviderConfig) -> dict[str, str]:
+    """The headers by which a resolved provider wants to be asked, by lower-case name; written ones win."""
+    headers: dict[str, str] = {}
+    if provider.bearer_token is not None:
+        headers["authorization"] = f"Bearer {provider.bearer_token}"
+    elif provider.api_key is not None and provider.type in _KEY_HEADERS:
+        headers[_KEY_HEADERS[provider.type]] = provider.api_key
+    elif provider.api_key is not None:
+        headers["authorization"] = f"Bearer {provider.api_key}"
+    return {**headers, **{name.lower(): value for name, value in provider.headers.items()}}
 
 
 def outgoing_headers(sent: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:

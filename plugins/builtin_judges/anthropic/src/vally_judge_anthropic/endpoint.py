@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from vally import EndpointError, ProviderConfig, outgoing_headers, provider_secrets
+from vally import EndpointError, ProviderConfig, outgoing_headers, provider_headers, provider_secrets
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
@@ -47,7 +47,7 @@ class Endpoint:
 def _client(provider: ProviderConfig) -> AsyncAnthropic:
     import anthropic
 
-    own = own_headers(provider)
+    own = {"anthropic-version": API_VERSION, **provider_headers(provider)}
 
     async def send_own_headers_only(request: Any) -> None:
         headers = outgoing_headers(request.headers, own)
@@ -73,13 +73,3 @@ def base_url(provider: ProviderConfig) -> str:
         url = url.removesuffix("/v1")
         logging.getLogger("vally.judge").warning("judge_provider.baseUrl: '/v1' at its end is ignored; write '%s'", url)
     return url
-
-
-def own_headers(provider: ProviderConfig) -> dict[str, str]:
-    """The headers that the provider asks for; written ones win over those of its credentials."""
-    headers = {"anthropic-version": API_VERSION}
-    if provider.bearer_token is not None:
-        headers["authorization"] = f"Bearer {provider.bearer_token}"
-    elif provider.api_key is not None:
-        headers["x-api-key"] = provider.api_key
-    return {**headers, **{name.lower(): value for name, value in provider.headers.items()}}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from vally import EndpointError, ProviderConfig, outgoing_headers, provider_secrets
+from vally import EndpointError, ProviderConfig, outgoing_headers, provider_headers, provider_secrets
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -53,7 +53,7 @@ class Endpoint:
 def _client(provider: ProviderConfig) -> AsyncOpenAI:
     import openai
 
-    own = own_headers(provider)
+    own = provider_headers(provider)
 
     async def send_own_headers_only(request: Any) -> None:
         headers = outgoing_headers(request.headers, own)
@@ -81,15 +81,3 @@ def _azure_host(base_url: str) -> str:
     for ending in ("/v1", "/openai"):
         base_url = base_url.removesuffix(ending)
     return base_url
-
-
-def own_headers(provider: ProviderConfig) -> dict[str, str]:
-    """The headers that the provider asks for; written ones win over those of its credentials."""
-    headers: dict[str, str] = {}
-    if provider.bearer_token is not None:
-        headers["authorization"] = f"Bearer {provider.bearer_token}"
-    elif provider.api_key is not None and provider.type == "azure":
-        headers["api-key"] = provider.api_key
-    elif provider.api_key is not None:
-        headers["authorization"] = f"Bearer {provider.api_key}"
-    return {**headers, **{name.lower(): value for name, value in provider.headers.items()}}
