@@ -216,7 +216,6 @@ from vally.run.plan import make_plan as make_plan
 from vally.run.preparation import ReadyExecutor as ReadyExecutor
 from vally.run.providers import outgoing_headers as outgoing_headers
 from vally.run.providers import provider_headers as provider_headers
-from vally.run.providers import provider_headers as provider_headers
 from vally.run.providers import provider_secrets as provider_secrets
 from vally.run.providers import resolve_provider as resolve_provider
 from vally.run.read_root import Matches as Matches
@@ -328,7 +327,6 @@ from vally.text.globs import InvalidGlob as InvalidGlob
 from vally.text.globs import compile_glob as compile_glob
 from vally.text.globs import escape_glob as escape_glob
 from vally.text.globs import expand_glob as expand_glob
-from vally.text.globs import leaves_root as leaves_root
 from vally.text.globs import leaves_root as leaves_root
 from vally.text.glyphs import can_encode as can_encode
 from vally.text.glyphs import fit_glyphs as fit_glyphs

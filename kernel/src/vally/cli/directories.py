@@ -9,6 +9,7 @@ from vally.errors import VallyError
 
 if TYPE_CHECKING:
     from vally.cli.context import CliContext
+    from vally.model.evalspec import Project
 
 
 def directory(cwd: Path, word: str | None, option: str) -> Path | None:
@@ -29,3 +30,12 @@ def skill_dirs(context: CliContext, word: str | None) -> tuple[Path, ...] | None
     from vally.spec import find_skills
 
     return tuple(find_skills(root))
+
+
+def results_directory(context: CliContext, project: Project, named: str | None, default: str) -> Path:
+    """The parent of run directories: `--output-dir`, else `paths.results` of the project, else `default`."""
+    if named:
+        return context.cwd / named
+    if project.results:
+        return project.root / project.results
+    return context.cwd / default

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,6 @@ def build_plan(
     skill_dirs: tuple[Path, ...] | None,
 ) -> Plan:
     """Plan the selected stimuli; raises `VallyError` for an option that cannot be used."""
-    from vally.cli.eval_run import new_run_id
     from vally.run.plan import PlanOptions, make_plan
 
     work_dir = directory(context.cwd, options["work_dir"], "--work-dir")
@@ -33,7 +33,7 @@ def build_plan(
     if options["in_place"]:
         directory(context.cwd, workspace, "--workspace")
     plan_options = PlanOptions(
-        run_id=options["run_id"] or new_run_id(),
+        run_id=options["run_id"] or str(uuid.uuid4()),
         project_root=project.root,
         work_dir=work_dir or context.cwd,
         direct_dir=work_dir,

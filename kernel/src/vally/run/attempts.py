@@ -155,7 +155,7 @@ class Attempts:
 
     def _options(self, item: TrialItem, evaluation: EvalPlan, judge: ItemJudge, stop: StopSignal) -> TrialOptions:
         executor = self._ready.executor(evaluation)
-        output_dir = self._output.directory.trial_dir(item.segments)
+        directory = self._output.of(item)
         return TrialOptions(
             host=self._host,
             executor=executor.instance,
@@ -163,8 +163,8 @@ class Attempts:
             executor_record=executor.record,
             judge=judge,
             skip_grade=self._settings.skip_grade,
-            output_dir=output_dir,
-            run_dir=self._output.path,
+            output_dir=directory.trial_dir(item.segments),
+            run_dir=directory.path,
             session_log=self._session_log(item),
             process_env=self._settings.environ,
             shutdown_timeout_s=self._settings.shutdown_timeout_s,
@@ -175,7 +175,7 @@ class Attempts:
         )
 
     def _session_log(self, item: TrialItem) -> Path | None:
-        return self._output.directory.session_log(item.segments) if self._settings.keep_session_logs else None
+        return self._output.of(item).session_log(item.segments) if self._settings.keep_session_logs else None
 
     async def _clean_up(self, item: TrialItem, outcome: TrialOutcome) -> tuple[str, ...]:
         self._on_phase(item.item_id, "cleanup", None)

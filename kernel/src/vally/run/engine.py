@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,6 +15,7 @@ import anyio
 
 from vally.model.jsonio import timestamp
 from vally.run.attempts import Attempts
+from vally.run.budgets import Budgets
 from vally.run.calling import invoke, raise_thread_limit
 from vally.run.closed_pipe import is_closed
 from vally.run.recorder import Recorder
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from vally.run.plan import Plan
     from vally.run.preparation import Preparation
     from vally.run.redaction import Redactor
+    from vally.run.resuming import Kept
     from vally.run.run_output import RunOutput
     from vally.run.trial import TrialItem
 
@@ -56,6 +59,8 @@ class RunSettings:
     workers: int = 5
     max_retries: int = 0
     fail_fast: bool = False
+    max_cost: tuple[float, str] | None = None
+    max_tokens: int | None = None
     skip_grade: bool = False
     require_pass: bool = False
     keep_session_logs: bool = False
@@ -66,6 +71,7 @@ class RunSettings:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     suites: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     reporting: RunOptions = field(default_factory=RunOptions)
+    kind: str = "eval"
     diagnostics: tuple[Diagnostic, ...] = ()
     notice: Callable[[str], None] = print
     warn: Callable[[str], None] = print
@@ -99,6 +105,7 @@ class Engine:
         output: RunOutput,
         redactor: Redactor,
         settings: RunSettings,
+        kept: Sequence[Kept] = (),
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._plan = plan
@@ -126,6 +133,13 @@ class Engine:
             pass_rates={item.planned.index: item.spec.scoring.pass_rate for item in plan.evals},
             graded=not settings.skip_grade,
         )
+        self._budgets = Budgets(
+            self._tally,
+            self._stopping,
+            max_cost=settings.max_cost,
+            max_tokens=settings.max_tokens,
+            warn=settings.warn,
+        )
         self._recorder = Recorder(
             plan,
             output=output,
@@ -133,8 +147,10 @@ class Engine:
             board=board,
             stopping=self._stopping,
             fail_fast=settings.fail_fast,
+            budgets=self._budgets,
             write_failure=self._write_failed,
         )
+        self._kept = kept
         self._lines: list[str] = []
         self._started = time.monotonic()
         self._started_at = timestamp()
@@ -158,6 +174,8 @@ class Engine:
             "on_run_start",
             RunStart(
                 run_id=self._plan.options.run_id,
+                kind=settings.kind,
+                variant_dirs=self._variant_dirs(),
                 evals=tuple(evaluation.planned for evaluation in self._plan.evals),
                 total_items=self._plan.total,
                 workers=settings.workers,
@@ -174,6 +192,11 @@ class Engine:
         if settings.diagnostics:
             await self._board.send("on_diagnostics", Diagnostics(diagnostics=settings.diagnostics))
 
+    def _variant_dirs(self) -> dict[str, Path]:
+        if "" in self._output.parts:
+            return {}
+        return {item.planned.variant: self._output.parts[item.part].path for item in self._plan.evals}
+
     async def _trials(self) -> None:
         items = self._plan.items()
         workers = max(1, min(self._settings.workers, self._plan.total))
@@ -186,6 +209,7 @@ class Engine:
 
     async def _work(self, items: Iterator[TrialItem]) -> None:
         for item in items:
+            self._budgets.check()
             if self._stopping.stopped:
                 await self._recorder.record(item, skipped_result(item, self._stopping.skip_reason))
                 continue
@@ -211,9 +235,7 @@ class Engine:
             for warning in await self._shutdown():
                 self._settings.warn(warning)
             await self._recorder.settle()
-            summary = self._summary()
-            line = self._output.summary_line(summary)
-            await self._recorder.append(line)
+            summary, line = await self._summarised()
             status: Literal["completed", "cancelled"] = summary.status
             artifacts = await self._board.finish(
                 lambda named: RunComplete(
@@ -222,7 +244,7 @@ class Engine:
                     status=status,
                     run_dir=self._output.path,
                     run_dir_display=self._output.display,
-                    artifacts={"JSONL": self._output.results_path, **named},
+                    artifacts={**self._records(), **named},
                     exit_code=0,
                     lines=tuple(self._lines),
                 ),
@@ -230,7 +252,7 @@ class Engine:
             )
         return RunOutcome(
             summary=summary,
-            artifacts={"JSONL": self._output.results_path, **artifacts},
+            artifacts={**self._records(), **artifacts},
             signal=self._stopping.signal_number,
             stdout_closed=self._stopping.stdout_closed,
             lines=tuple(self._lines),
@@ -240,16 +262,33 @@ class Engine:
         if not self._settings.reporting.quiet:
             self._settings.notice(f"running reporter {name}…")
 
-    def _summary(self) -> RunSummary:
-        return self._tally.run_summary(
+    def _records(self) -> dict[str, Path]:
+        """The results file as an artifact; those of variants are for the command to name."""
+        return {"JSONL": self._output.results_path} if "" in self._output.parts else {}
+
+    async def _summarised(self) -> tuple[RunSummary, bytes]:
+        """The summary of the run, and the line of it; every results file gets one over its own evals."""
+        evals_of: dict[str, list[int]] = {}
+        for evaluation in self._plan.evals:
+            evals_of.setdefault(evaluation.part, []).append(evaluation.planned.index)
+        completed_at, duration = timestamp(), round((time.monotonic() - self._started) * 1000)
+        make = partial(
+            self._tally.run_summary,
             run_id=self._plan.options.run_id,
             started_at=self._started_at,
-            completed_at=timestamp(),
-            duration_ms=round((time.monotonic() - self._started) * 1000),
-            jsonl_path=self._output.display_of(self._output.results_path),
+            completed_at=completed_at,
+            duration_ms=duration,
             status="cancelled" if self._stopping.cancelled else "completed",
             stop_reason=self._stopping.stop_reason,
         )
+        line = b""
+        for part, indexes in evals_of.items():
+            path = self._output.display_of(self._output.parts[part].results_path)
+            line = self._output.summary_line(make(jsonl_path=path, indexes=indexes))
+            await self._recorder.append(line, part)
+        if "" in self._output.parts:
+            return make(jsonl_path=self._output.display_of(self._output.results_path)), line
+        return make(), b""
 
     async def _shutdown(self) -> list[str]:
         warnings = []

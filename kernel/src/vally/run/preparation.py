@@ -48,9 +48,20 @@ class Preparation:
         return self.configs[plan.planned.index]
 
 
-def prepare(plan: Plan, host: PluginHost, *, backend_isolates: bool, backend: str, skip_grade: bool) -> Preparation:
-    """Make the executors of a plan and find everything that would stop it; all findings at once."""
-    ready = Preparation()
+def prepare(
+    plan: Plan,
+    host: PluginHost,
+    *,
+    backend_isolates: bool,
+    backend: str,
+    skip_grade: bool,
+    executors: Mapping[str, ReadyExecutor] | None = None,
+) -> Preparation:
+    """Make the executors of a plan and find everything that would stop it; all findings at once.
+
+    `executors` are those that the caller made itself; they come before those of plugins.
+    """
+    ready = Preparation(executors=dict(executors or {}))
     for evaluation in plan.evals:
         _prepare_eval(evaluation, host, ready, isolates=backend_isolates, backend=backend, skip_grade=skip_grade)
         if not skip_grade:

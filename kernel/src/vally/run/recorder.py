@@ -18,6 +18,7 @@ from vally.run.trial_record import unrecordable_result
 
 if TYPE_CHECKING:
     from vally.model.results import TrialResult
+    from vally.run.budgets import Budgets
     from vally.run.plan import Plan
     from vally.run.reporters import ReporterBoard
     from vally.run.run_output import RunOutput
@@ -51,6 +52,7 @@ class Recorder:
         board: ReporterBoard,
         stopping: Stopping,
         fail_fast: bool,
+        budgets: Budgets,
         write_failure: Callable[[ResultsWriteError], None],
     ) -> None:
         self._plan = plan
@@ -59,6 +61,7 @@ class Recorder:
         self._board = board
         self._stopping = stopping
         self._fail_fast = fail_fast
+        self._budgets = budgets
         self._write_failure = write_failure
         self._lock = anyio.Lock()
         self._unwritten: list[_Record] = []
@@ -70,9 +73,10 @@ class Recorder:
         """Record one item, and stop the run when that is due."""
         record = await self._made(item, result)
         self._tally.add(record.facts)
+        self._budgets.note(record.facts)
         if self._fail_fast and record.facts.bad:
             self._stopping.stop("fail-fast")
-        if await self.append(record.line):
+        if await self.append(record.line, record.item.part):
             await self._tell(record)
         else:
             self._unwritten.append(record)
@@ -91,13 +95,13 @@ class Recorder:
         shown, line = await anyio.to_thread.run_sync(self._output.trial_record, result, item)
         return _Record(item=item, result=shown, line=line, facts=facts)
 
-    async def append(self, line: bytes) -> bool:
+    async def append(self, line: bytes, part: str = "") -> bool:
         """Write a line and return whether it is on disk; after a failed write none is tried before `settle`."""
         if self._stopping.write_failed:
             return False
         async with self._lock:
             try:
-                await anyio.to_thread.run_sync(self._output.append, line)
+                await anyio.to_thread.run_sync(self._output.append, line, part)
             except ResultsWriteError as error:
                 self._write_failure(error)
                 self._stopping.fail_write()
@@ -111,7 +115,7 @@ class Recorder:
             return
         self._stopping.write_failed = False
         for record in waiting:
-            if not await self.append(record.line):
+            if not await self.append(record.line, record.item.part):
                 return
             await self._tell(record)
 

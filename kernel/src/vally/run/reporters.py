@@ -205,6 +205,18 @@ def active_reporters(
     return feeds
 
 
+def own_feeds(instances: Sequence[object], on_failure: Callable[[str, Exception], None]) -> list[ReporterFeed]:
+    """Feeds of reporters that a command made itself, in the order given."""
+    from vally.records import ReporterSpec
+
+    feeds = []
+    for instance in instances:
+        made = type(instance)
+        record = ReporterSpec(name=made.__name__, summary="of the command", factory=made, blocking=False)
+        feeds.append(ReporterFeed(record, instance, on_failure, notice_s=NOTICE_S))
+    return feeds
+
+
 class ReporterBoard:
     """All reporters of a run; they see the same events in the same order."""
 

@@ -6,9 +6,20 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from vally.run.atomic import sync_directory
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A record of an earlier attempt that stays: where its line lies in the results file of which part."""
+
+    item_id: str
+    part: str
+    offset: int
+    length: int
 
 
 def results_to_resume(path: Path) -> Path:

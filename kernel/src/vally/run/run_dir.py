@@ -47,12 +47,28 @@ class RunDirectory:
                 sync_directory(output_dir)
                 return cls(path)
         except OSError as error:
-            raise VallyError(
-                f"cannot create a run directory: {error.strerror or error}",
-                code="output-dir",
-                where=str(output_dir),
-                hints=("choose a writable directory with --output-dir",),
-            ) from error
+            raise _not_created(output_dir, error.strerror or str(error)) from error
+
+    @classmethod
+    def named(cls, output_dir: Path, name: str) -> RunDirectory:
+        """Make a directory of a given name, which may be nested; one that holds anything is an error.
+
+        Raises `VallyError`.
+        """
+        directory = cls(output_dir / name)
+        try:
+            directory.make()
+            taken = any(directory.path.iterdir())
+        except OSError as error:
+            raise _not_created(directory.path, error.strerror or str(error)) from error
+        if taken:
+            raise _not_created(directory.path, "it exists and is not empty")
+        sync_directory(directory.path.parent)
+        return directory
+
+    def make(self) -> None:
+        """Make the directory unless it exists. Raises `OSError`."""
+        self.path.mkdir(parents=True, exist_ok=True)
 
     @property
     def results_path(self) -> Path:
@@ -102,6 +118,15 @@ class RunDirectory:
     def write_manifest(self, facts: ManifestFacts) -> None:
         """Write `run-manifest.json`, readable by its owner only."""
         atomic_write(self.manifest_path, encode_document(run_manifest(facts)), mode=PRIVATE)
+
+
+def _not_created(where: Path, reason: str) -> VallyError:
+    return VallyError(
+        f"cannot create a run directory: {reason}",
+        code="output-dir",
+        where=str(where),
+        hints=("choose another directory with --output-dir",),
+    )
 
 
 def directory_name(started_at: datetime) -> str:

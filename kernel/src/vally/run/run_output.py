@@ -1,8 +1,10 @@
-"""Everything one run writes: its directory, lock and results file, and how messages name them."""
+"""Everything one run writes: its directory, lock and results files, and how messages name them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,23 +23,68 @@ if TYPE_CHECKING:
     from vally.run.trial import TrialItem
 
 
-class RunOutput:
-    """The files of a run that is going on; holds the lock of its directory until closed."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunLayout:
+    """Where a run writes: a directory below `parent`, named `name` or by the start time.
 
-    def __init__(self, directory: RunDirectory, redactor: Redactor, display: Callable[[Path], str]) -> None:
+    `parts` are directories below it that get a results file of their own whether or not an item names them.
+    """
+
+    parent: Path
+    name: str | None = None
+    parts: tuple[str, ...] = ()
+
+
+class RunOutput:
+    """The files of a run that is going on; holds the lock of its directory until closed.
+
+    `parts` are the directories below the run directory that hold a results file each; an empty name stands for the
+    run directory itself. `warnings` tell what was odd about the directory.
+    """
+
+    def __init__(
+        self,
+        directory: RunDirectory,
+        redactor: Redactor,
+        display: Callable[[Path], str],
+        parts: Iterable[str] = ("",),
+    ) -> None:
         self.directory = directory
         self.display_of = display
         self._redactor = redactor
+        self.parts = {part: RunDirectory(directory.path / part) for part in parts}
         self._lock = directory.lock()
-        self._lock.acquire()
-        self._results = ResultsFile(directory.results_path)
+        warning = self._lock.acquire()
+        self.warnings = [] if warning is None else [warning]
+        self._results: dict[str, ResultsFile] = {}
 
     @classmethod
     def create(
-        cls, parent: Path, redactor: Redactor, started_at: datetime, display: Callable[[Path], str]
+        cls,
+        layout: RunLayout,
+        redactor: Redactor,
+        started_at: datetime,
+        display: Callable[[Path], str],
+        parts: Iterable[str] = ("",),
     ) -> RunOutput:
-        """Make a new run directory below `parent`; raises `VallyError` when that cannot be done."""
-        return cls(RunDirectory.create(parent, started_at), redactor, display)
+        """Make a new run directory; raises `VallyError` when that cannot be done."""
+        if layout.name is None:
+            directory = RunDirectory.create(layout.parent, started_at)
+        else:
+            directory = RunDirectory.named(layout.parent, layout.name)
+        output = cls(directory, redactor, display, dict.fromkeys([*parts, *layout.parts]))
+        output.open()
+        return output
+
+    def open(self) -> None:
+        """Open the results files for appending. Raises `VallyError`; the lock is free then."""
+        try:
+            for part, directory in self.parts.items():
+                directory.make()
+                self._results[part] = ResultsFile(directory.results_path)
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def path(self) -> Path:
@@ -51,12 +98,16 @@ class RunOutput:
 
     @property
     def results_path(self) -> Path:
-        """`results.jsonl`."""
+        """`results.jsonl` of a run that has one."""
         return self.directory.results_path
 
-    def append(self, line: bytes) -> None:
+    def of(self, item: TrialItem) -> RunDirectory:
+        """The directory with the records of an item."""
+        return self.parts[item.part]
+
+    def append(self, line: bytes, part: str = "") -> None:
         """Write one line to the disk; raises `ResultsWriteError`."""
-        self._results.append(line)
+        self._results[part].append(line)
 
     def trial_record(self, result: TrialResult, item: TrialItem) -> tuple[TrialResult, bytes]:
         """Redact and cut a result, write its side files, and return what reporters see with its line.
@@ -67,13 +118,14 @@ class RunOutput:
         trajectory = record.get("trajectory")
         if trajectory is not None:
             trajectory["stimulus"] = with_relative_paths(trajectory.get("stimulus") or {}, self.display_of)
-        fitted = fit_trial_record(record, self.directory.sidecar(item.segments, "trajectory.json"))
+        directory = self.of(item)
+        fitted = fit_trial_record(record, directory.sidecar(item.segments, "trajectory.json"))
         try:
             if fitted.full_trajectory is not None:
                 document = encode_document(fitted.full_trajectory)
-                self.directory.write_trial_file(item.segments, "trajectory.json", document)
+                directory.write_trial_file(item.segments, "trajectory.json", document)
             if result.attempts:
-                self.directory.write_metadata(item.segments, result)
+                directory.write_metadata(item.segments, result)
         except (OSError, ValueError) as error:
             # A ValueError is a name that the file system cannot have.
             reason = getattr(error, "strerror", None) or str(error)
@@ -86,13 +138,15 @@ class RunOutput:
         return self._redactor.console(text)
 
     def summary_line(self, summary: RunSummary) -> bytes:
-        """The last line of the file."""
+        """The last line of a results file."""
         return encode_line(redacted_record(summary, self._redactor))
 
     def close(self) -> None:
-        """Close the file and release the lock."""
-        self._results.close()
-        self._lock.release()
+        """Close the files and release the lock."""
+        with contextlib.ExitStack() as stack:
+            stack.callback(self._lock.release)
+            for results in self._results.values():
+                stack.callback(results.close)
 
 
 def display_path(project_root: Path, cwd: Path) -> Callable[[Path], str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from vally.model.jsonio import parse_timestamp, timestamp
@@ -108,28 +108,34 @@ class RunTally:
         jsonl_path: str | None = None,
         status: Literal["completed", "cancelled"] = "completed",
         stop_reason: str | None = None,
+        indexes: Collection[int] | None = None,
     ) -> RunSummary:
-        """The summary of the whole run; a stop reason or a trial that was not run makes it partial too."""
-        evals = [self.eval_summary(index) for index in self._evals]
+        """The summary of the run; a stop reason or a trial that was not run makes it partial too.
+
+        `indexes` limits it to some evals, such as those of one variant.
+        """
+        chosen = [index for index in self._evals if indexes is None or index in indexes]
+        evals = [self.eval_summary(index) for index in chosen]
         partial = stop_reason is not None or any(summary.partial for summary in evals)
         return RunSummary(
             run_id=run_id,
             status=status,
             passed=not partial and all(summary.passed for summary in evals),
-            had_execution_errors=any(trial.status == "error" or trial.nested_error for trial in self._all()),
+            had_execution_errors=any(trial.status == "error" or trial.nested_error for trial in self._of(chosen)),
             partial=partial,
             stop_reason=stop_reason,
             started_at=started_at,
             completed_at=completed_at or timestamp(),
             duration_ms=duration_ms,
-            totals=self.totals(),
+            totals=self.totals(chosen),
             jsonl_path=jsonl_path,
             evals=evals,
         )
 
-    def totals(self) -> Totals:
-        """Counts over all trials; grader errors at the top level count as errors."""
-        trials = self._all()
+    def totals(self, indexes: Collection[int] | None = None) -> Totals:
+        """Counts over the trials of some evals, by default of all; grader errors at the top level count as errors."""
+        chosen = list(self._evals) if indexes is None else [index for index in self._evals if index in indexes]
+        trials = self._of(chosen)
         return Totals(
             trials=len(trials),
             passed=sum(trial.passed is True for trial in trials),
@@ -137,10 +143,10 @@ class RunTally:
             errors=sum(trial.status == "error" or trial.grader_error for trial in trials),
             skipped=sum(trial.status == "skipped" for trial in trials),
             flaky_stimuli=sum(
-                0 < stimulus.c < stimulus.n for planned in self._evals.values() for stimulus in self._stimuli(planned)
+                0 < stimulus.c < stimulus.n for index in chosen for stimulus in self._stimuli(self._evals[index])
             ),
-            total_tokens=saturated(self._tokens),
-            cost=[{"unit": unit, "amount": math.fsum(amounts)} for unit, amounts in self._cost_amounts()],
+            total_tokens=saturated(sum(trial.tokens for trial in trials)),
+            cost=[{"unit": unit, "amount": math.fsum(amounts)} for unit, amounts in _cost_amounts(trials).items()],
         )
 
     def _stimuli(self, planned: PlannedEval) -> list[StimulusTally]:
@@ -159,16 +165,18 @@ class RunTally:
         """Trials of an eval in plan order, whatever the order in which they ended."""
         return [trial for stimulus in planned.stimuli for trial in self.stimulus_trials(planned.index, stimulus.name)]
 
-    def _all(self) -> list[TrialFacts]:
-        return [facts for planned in self._evals.values() for facts in self._ordered(planned)]
+    def _of(self, indexes: Iterable[int]) -> list[TrialFacts]:
+        """Trials of some evals in plan order."""
+        return [facts for index in indexes for facts in self._ordered(self._evals[index])]
 
-    def _cost_amounts(self) -> list[tuple[str, list[float]]]:
-        """Amounts by unit, units in the order of their first use in the plan."""
-        amounts: dict[str, list[float]] = {}
-        for facts in self._all():
-            for unit, amount in facts.costs:
-                amounts.setdefault(unit, []).append(amount)
-        return list(amounts.items())
+
+def _cost_amounts(trials: Iterable[TrialFacts]) -> dict[str, list[float]]:
+    """Amounts by unit, units in the order of their first use."""
+    amounts: dict[str, list[float]] = {}
+    for facts in trials:
+        for unit, amount in facts.costs:
+            amounts.setdefault(unit, []).append(amount)
+    return amounts
 
 
 def _planned_trials(planned: PlannedEval) -> int:

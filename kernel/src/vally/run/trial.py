@@ -76,8 +76,12 @@ class TrialItem:
     work_dir: Path
     """Second base for relative MCP server commands."""
     workspace: WorkspaceChoice = field(default_factory=WorkspaceChoice)
+    part: str = ""
+    """Directory below the run directory that holds the records of the item; empty for the run directory itself."""
     segments: tuple[str, ...] = ()
-    """Path below the run directory: eval, stimulus, model, trial."""
+    """Path below that directory: eval, stimulus, model, trial."""
+    experiment: Mapping[str, Any] | None = None
+    """What the record says about the experiment that the item belongs to."""
 
 
 def _nothing(*_: Any) -> None:

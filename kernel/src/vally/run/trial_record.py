@@ -137,7 +137,14 @@ def _identity(item: TrialItem) -> dict[str, Any]:
         "total_trials": item.total_trials,
         "seed": item.seed,
         "tags": tags or None,
+        **_experiment(item),
     }
+
+
+def _experiment(item: TrialItem) -> dict[str, Any]:
+    if item.experiment is None:
+        return {}
+    return {"experiment": dict(item.experiment), "shard_key": item.item_id}
 
 
 def _one_line(text: str) -> str:

@@ -1,0 +1,354 @@
+"""One run of a command: plugins made ready, the directory made, trials run, and the closing lines."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from vally.cli.backend_choice import BackendChoice, choose_backend
+from vally.cli.messages import print_diagnostics, print_error, print_hints, print_warning, say, tell
+from vally.errors import BackendError, VallyError
+from vally.run.report_stream import reporting
+from vally.run.trial_record import described
+from vally.text.display import strip_controls
+from vally.text.glyphs import fit_glyphs
+
+if TYPE_CHECKING:
+    from vally.cli.context import CliContext
+    from vally.cli.run_choices import RunChoices
+    from vally.host import PluginHost
+    from vally.model.evalspec import Diagnostic, Project
+    from vally.run.engine import Engine, RunOutcome, RunSettings
+    from vally.run.judge_cache import JudgeCache
+    from vally.run.plan import Plan
+    from vally.run.preparation import Preparation, ReadyExecutor
+    from vally.run.redaction import Redactor
+    from vally.run.resuming import Kept
+    from vally.run.run_output import RunLayout, RunOutput
+
+
+class RunSession:
+    """Runs one plan: `prepare`, then `run`, then `finish`.
+
+    `kind` is what records call the run. `executors` are executors of the command itself, by the names the plan uses.
+    `reporters` are objects that get the events of the run beside the reporters of plugins, first and in order; they
+    need only the methods they want. `environment_values` are process variables that placeholders used.
+    """
+
+    def __init__(
+        self,
+        context: CliContext,
+        choices: RunChoices,
+        *,
+        plan: Plan,
+        project: Project,
+        host: PluginHost,
+        kind: str = "eval",
+        output_dir: Path,
+        diagnostics: Sequence[Diagnostic] = (),
+        environment_values: Mapping[str, str] | None = None,
+        suites: Mapping[str, Mapping[str, object]] | None = None,
+        executors: Mapping[str, ReadyExecutor] | None = None,
+        reporters: Sequence[object] = (),
+    ) -> None:
+        self._context = context
+        self._choices = choices
+        self._plan = plan
+        self._project = project
+        self._host = host
+        self._kind = kind
+        self._output_dir = output_dir
+        self._reporting = choices.reporting(context)
+        self._diagnostics = tuple(diagnostics)
+        self._environment_values = environment_values or {}
+        self._suites = suites or {}
+        self._executors = dict(executors or {})
+        self._reporters = reporters
+        self._backend: BackendChoice
+        self._ready: Preparation
+        self.output: RunOutput
+        """The directory of the run, once it was made."""
+
+    @property
+    def backend_args(self) -> Mapping[str, str | list[str]]:
+        """Settings of the backend, those of the project included; known after `prepare`."""
+        return self._backend.args
+
+    def prepare(self) -> bool:
+        """Make executors and backend ready and check every need; prints what is wrong and returns whether to go on.
+
+        Raises `UsageError` for settings that the backend does not have.
+        """
+        from vally.run.judge_checks import judge_problems
+        from vally.run.judges import JudgePool
+        from vally.run.preparation import prepare
+        from vally.run.provider_checks import credential_problems
+
+        choices = self._choices
+        self._backend = choose_backend(self._context, self._host, self._project, choices.backend, choices.backend_args)
+        self._ready = prepare(
+            self._plan,
+            self._host,
+            backend_isolates=self._backend.record.isolates,
+            backend=self._backend.record.name,
+            skip_grade=choices.skip_grade,
+            executors=self._executors,
+        )
+        self._ready.diagnostics += credential_problems(self._plan, self._ready, self._context.environ)
+        print_diagnostics(self._ready.diagnostics)
+        self._judges = JudgePool(self._host, environ=self._context.environ, cache=self._judge_cache())
+        problems = [] if choices.skip_grade else judge_problems(self._plan, self._host, self._judges)
+        for problem in problems:
+            say(f"error: {problem.message} [{problem.code}]")
+            print_hints(problem.hints)
+        return not problems and not any(item.level == "error" for item in self._ready.diagnostics)
+
+    def run(
+        self,
+        layout: RunLayout | None = None,
+        *,
+        resumed: RunOutput | None = None,
+        kept: Sequence[Kept] = (),
+        on_directory: Callable[[RunOutput], None] | None = None,
+    ) -> RunOutcome:
+        """Run the plan. Raises `VallyError` when it could not start; nothing was written then.
+
+        The records go to the directory of `layout`; without one they go to a temporary directory that is removed, and
+        only the reporters of the command hear of the run. `on_directory` is called once the directory exists. A run
+        that is continued has its directory, `resumed`, and what was `kept` of it.
+        """
+        import anyio
+
+        if not self._choices.skip_grade:
+            from vally.run.judge_checks import judge_notices
+
+            for notice in judge_notices(self._plan, self._host, self._judges):
+                say(notice)
+        if resumed is None and layout is None:
+            return self._run_unrecorded()
+        return anyio.run(self._run, layout, resumed, kept, on_directory)
+
+    def _run_unrecorded(self) -> RunOutcome:
+        import tempfile
+
+        import anyio
+
+        from vally.run.run_output import RunLayout
+
+        self._silent = True
+        with tempfile.TemporaryDirectory(prefix="vally-run-", ignore_cleanup_errors=True) as directory:
+            return anyio.run(self._run, RunLayout(parent=Path(directory).resolve()), None, (), None)
+
+    _silent = False
+
+    async def _run(
+        self,
+        layout: RunLayout | None,
+        resumed: RunOutput | None,
+        kept: Sequence[Kept],
+        on_directory: Callable[[RunOutput], None] | None,
+    ) -> RunOutcome:
+        from vally.cli.event_loop import leave_threads_behind
+
+        leave_threads_behind()
+        if self._choices.preflight:
+            from vally.run.preflight import preflight
+
+            skip_grade = self._choices.skip_grade
+            await preflight(self._plan, self._host, self._ready, self._judges, skip_grade=skip_grade)
+        backend = self._host.create(self._backend.record)
+        try:
+            await self._prepare_backend(backend)
+            self.output = self._new_output(layout) if resumed is None else resumed
+            try:
+                for warning in self.output.warnings:
+                    print_warning(warning)
+                if on_directory is not None:
+                    on_directory(self.output)
+                return await self._engine(backend, kept).run()
+            finally:
+                self.output.close()
+        except BaseException:
+            await self._abandon(backend)
+            raise
+
+    async def _prepare_backend(self, backend: Any) -> None:
+        from vally.run.calling import invoke
+
+        record = self._backend.record
+        try:
+            await invoke(backend.prepare, self._backend.args, self._run_context(), blocking=record.blocking)
+        except VallyError:
+            raise
+        except Exception as error:
+            message = f"backend '{record.name}' cannot start: {described(error)}"
+            raise BackendError(message, code="backend-exception") from error
+
+    async def _abandon(self, backend: Any) -> None:
+        """Let a backend remove what it made for a run that does not happen."""
+        import anyio
+
+        from vally.run.calling import invoke
+
+        record = self._backend.record
+        with anyio.CancelScope(shield=True), anyio.move_on_after(self._choices.shutdown_timeout / 1000):
+            try:
+                await invoke(backend.shutdown, blocking=record.blocking)
+            except Exception as error:
+                print_warning(f"backend '{record.name}' did not shut down: {described(error)}")
+
+    def _new_output(self, layout: RunLayout | None) -> RunOutput:
+        from vally.run.run_output import RunOutput, display_path
+
+        assert layout is not None
+        parts = dict.fromkeys(evaluation.part for evaluation in self._plan.evals) or {"": None}
+        display = display_path(self._project.root, self._context.cwd)
+        return RunOutput.create(layout, self.redactor(), datetime.now(UTC), display, parts)
+
+    def _engine(self, backend: Any, kept: Sequence[Kept]) -> Engine:
+        from vally.run.engine import Engine
+        from vally.run.reporters import ReporterBoard, active_reporters, own_feeds
+
+        failures: list[tuple[str, Exception]] = []
+
+        def on_failure(name: str, why: Exception) -> None:
+            failures.append((name, why))
+
+        feeds = own_feeds(self._reporters, on_failure)
+        if not self._silent:
+            feeds += active_reporters(self._host, self._reporting.flags, on_failure)
+        engine = Engine(
+            self._plan,
+            host=self._host,
+            backend=backend,
+            ready=self._ready,
+            judges=self._judges,
+            board=ReporterBoard(feeds),
+            output=self.output,
+            redactor=self.redactor(),
+            settings=self._settings(),
+            kept=kept,
+        )
+        for feed in feeds:
+            feed.on_failure = engine.reporter_failed
+        for name, why in failures:
+            engine.reporter_failed(name, why)
+        return engine
+
+    def _settings(self) -> RunSettings:
+        from vally._version import __version__
+        from vally.run.engine import RunSettings
+
+        choices = self._choices
+        return RunSettings(
+            workers=self._workers,
+            max_retries=choices.max_retries,
+            fail_fast=choices.fail_fast,
+            max_cost=choices.max_cost,
+            max_tokens=choices.max_tokens_total,
+            skip_grade=choices.skip_grade,
+            require_pass=choices.require_pass,
+            keep_session_logs=choices.keep_executor_session_logs,
+            shutdown_timeout_s=choices.shutdown_timeout / 1000,
+            backend_name=self._backend.record.name,
+            version=__version__,
+            environ=self._context.environ,
+            metadata=self._project.metadata,
+            suites=self._suites,
+            reporting=self._reporting,
+            kind=self._kind,
+            diagnostics=self._diagnostics,
+            notice=say,
+            warn=print_warning,
+            fail=print_error,
+        )
+
+    @property
+    def _workers(self) -> int:
+        return 1 if self._choices.in_place else self._choices.workers
+
+    def _run_context(self) -> Any:
+        from vally.run.trial import RunContext
+
+        return RunContext(
+            run_id=self._plan.options.run_id,
+            cache_dir=self._context.cache_dir,
+            project_root=self._project.root,
+            process_env=self._context.environ,
+            items=self._plan.total,
+            workers=self._workers,
+            keep_workspaces=self._choices.workspace is not None,
+            on_warning=print_warning,
+        )
+
+    def redactor(self) -> Redactor:
+        """What takes secrets out of everything that this run writes."""
+        from vally.run.providers import credential_variables
+        from vally.run.redaction import Redactor
+
+        variables = credential_variables(self._plan)
+        redactor = Redactor(self._context.environ, variables=variables, parameters=self._choices.secrets)
+        for name, value in self._environment_values.items():
+            redactor.add(name, value)
+        return redactor
+
+    def _judge_cache(self) -> JudgeCache | None:
+        from vally.cli.judge_options import judge_cache
+
+        options = {"judge_cache": self._choices.judge_cache, "judge_cache_dir": self._choices.judge_cache_dir}
+        return judge_cache(self._context, options, self._output_dir, self.redactor())
+
+    def exit_code(self, outcome: RunOutcome) -> int:
+        """What the command should return for it."""
+        if outcome.stdout_closed:
+            return 128 + signal.SIGPIPE
+        if outcome.signal is not None:
+            return 128 + outcome.signal
+        summary = outcome.summary
+        failed = summary.had_execution_errors or summary.partial
+        return 1 if failed or (self._choices.require_pass and not summary.passed) else 0
+
+    def finish(
+        self,
+        outcome: RunOutcome,
+        *,
+        artifacts: Mapping[str, Path] | None = None,
+        document: Callable[[int], object] | None = None,
+    ) -> int:
+        """Say what was saved where and return the exit code.
+
+        `artifacts` are further files by label. `document` makes, from the exit code, what `--output json` prints. With
+        machine output on stdout everything else goes to stderr.
+        """
+        code = self.exit_code(outcome)
+        if outcome.stdout_closed:
+            return code
+        with reporting():
+            self._closing_lines(outcome, {**outcome.artifacts, **(artifacts or {})})
+            if self._choices.output == "json" and document is not None:
+                import json
+
+                click.echo(json.dumps(document(code), ensure_ascii=False))
+        return code
+
+    def _closing_lines(self, outcome: RunOutcome, artifacts: Mapping[str, Path]) -> None:
+        quiet = self._context.display.quiet
+        lines = [] if quiet else [*outcome.lines, *self._artifact_lines(artifacts)]
+        lines = [strip_controls(line) for line in [*lines, f"Output directory: {self.output.display}"]]
+        if self._choices.output == "text":
+            click.echo(fit_glyphs("\n".join(lines), sys.stdout))
+        else:
+            tell(lines)
+
+    def _artifact_lines(self, artifacts: Mapping[str, Path]) -> list[str]:
+        if not artifacts:
+            return []
+        width = max(len(label) for label in artifacts)
+        rows = [f"  {label:<{width}} → {self.output.display_of(path)}" for label, path in artifacts.items()]
+        return ["Saved artifacts", *rows]
