@@ -84,6 +84,7 @@ _NAMES = {
     ),
     "vally.run.judging": "CallTokens JudgeReply JudgeRequest ToolSchema",
     "vally.run.lock": "is_being_written",
+    "vally.run.offered_skills": "check_offered_skills",
     "vally.run.optional_parameters": "OptionalParameters",
     "vally.run.providers": "outgoing_headers provider_headers provider_secrets resolve_provider",
     "vally.run.read_root": "Matches ReadRoot UnreadableFile accessible_workspace resolve_read_root",

@@ -207,6 +207,7 @@ from vally.run.judging import JudgeReply as JudgeReply
 from vally.run.judging import JudgeRequest as JudgeRequest
 from vally.run.judging import ToolSchema as ToolSchema
 from vally.run.lock import is_being_written as is_being_written
+from vally.run.offered_skills import check_offered_skills as check_offered_skills
 from vally.run.optional_parameters import OptionalParameters as OptionalParameters
 from vally.run.plan import EvalPlan as EvalPlan
 from vally.run.plan import Plan as Plan
