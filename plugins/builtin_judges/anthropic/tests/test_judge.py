@@ -245,7 +245,7 @@ def test_answers_without_a_valid_call(endpoint: Any, body: Any, problem: str) ->
     ],
 )
 def test_odd_endpoints(endpoint: Any, status: int, content_type: str, body: str, message: str) -> None:
-    endpoint.answers.append((status, content_type, body))
+    endpoint.give_text(body, status=status, content_type=content_type)
     error = failure(provider(endpoint.url), request(timeout_s=30))
     assert (error.kind, error.message) == ("transport", message)
     assert endpoint.paths == ["/v1/messages"]

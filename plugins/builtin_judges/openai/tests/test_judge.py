@@ -336,7 +336,7 @@ def test_arguments_that_are_no_json_do_not_go_back(endpoint: Any) -> None:
     ],
 )
 def test_odd_endpoints(endpoint: Any, status: int, content_type: str, body: str, message: str) -> None:
-    endpoint.answers.append((status, content_type, body))
+    endpoint.give_text(body, status=status, content_type=content_type)
     error = failure(provider(endpoint.url), request(timeout_s=30))
     assert (error.kind, error.message) == ("transport", message)
     assert endpoint.paths == ["/v1/chat/completions"]
