@@ -214,10 +214,10 @@ class ComparingGrader(Protocol):
 class Executor(Protocol):
     """Runs one agent; `execute` is called concurrently and either returns a trajectory or raises `ExecutorError`.
 
-    Optional methods: `validate_config(config)`, `capabilities_for(config)`, `host_paths(config)`,
-    `prepare(stimulus, options)` (after staging, before the baseline), `cleanup(trial_id, preserve_workspace=...)`,
-    `preflight(config)`, `tool_names(config)` (all tools the agent can have beside those of MCP servers; None when not
-    known).
+    Optional methods: `configure(context)` (a `RunContext`; once, before a run is planned), `validate_config(config)`,
+    `capabilities_for(config)`, `host_paths(config)`, `prepare(stimulus, options)` (after staging, before the baseline),
+    `cleanup(trial_id, preserve_workspace=...)`, `preflight(config)` (may return a line that says what would start),
+    `tool_names(config)` (all tools the agent can have beside those of MCP servers; None when not known).
     """
 
     async def execute(self, stimulus: Stimulus, options: ExecutorOptions) -> Trajectory: ...

@@ -99,6 +99,7 @@ class RunSession:
             backend=self._backend.record.name,
             skip_grade=choices.skip_grade,
             executors=self._executors,
+            context=self._run_context(),
         )
         self._ready.diagnostics += credential_problems(self._plan, self._ready, self._context.environ)
         print_diagnostics(self._ready.diagnostics)

@@ -223,6 +223,8 @@ class ExecutorOptions:
     `timeout_ms` bounds the whole agent part and `deadline` is the same as a `time.monotonic()` value.
     `max_agent_duration_ms` is a soft limit that the executor itself keeps. `env` is the complete environment of the
     trial's agent processes; `base_env` lacks the trial-specific part. `on_turn_complete` is awaited after each turn.
+    `shared_dir` is a private directory of the run for what several trials share; None when there is none. `warn` puts a
+    line on the record of the trial.
     """
 
     item_id: str
@@ -249,6 +251,7 @@ class ExecutorOptions:
     simulated_user: SimulatedUser | None = None
     runner: ProcessRunner
     shared_runner: ProcessRunner | None = None
+    shared_dir: Path | None = None
     stop: StopSignal = field(default_factory=StopSignal)
     session_log: Path | None = None
     trace_context: Mapping[str, str] = field(default_factory=dict)
@@ -257,3 +260,4 @@ class ExecutorOptions:
     on_turn_complete: Callable[[TurnComplete], Awaitable[None]] = _no_turn_hook
     on_event: Callable[[Event], None] = _ignore
     on_raw_event: Callable[[Mapping[str, object]], None] = _ignore
+    warn: Callable[[str], None] = _ignore

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from vally.host import PluginHost
     from vally.model.evalspec import Stimulus
     from vally.run.plan import EvalPlan, Plan
+    from vally.run.trial import RunContext
 
 LOAD_FAILED = "plugin-load-failed"
 INVALID_CONFIG = "invalid-executor-config"
@@ -38,6 +39,7 @@ class Preparation:
     executors: dict[str, ReadyExecutor] = field(default_factory=dict)
     configs: dict[int, Any] = field(default_factory=dict)
     diagnostics: list[Diagnostic] = field(default_factory=list)
+    context: RunContext | None = None
 
     def executor(self, plan: EvalPlan) -> ReadyExecutor:
         """The executor of one eval."""
@@ -56,12 +58,14 @@ def prepare(
     backend: str,
     skip_grade: bool,
     executors: Mapping[str, ReadyExecutor] | None = None,
+    context: RunContext | None = None,
 ) -> Preparation:
     """Make the executors of a plan and find everything that would stop it; all findings at once.
 
-    `executors` are those that the caller made itself; they come before those of plugins.
+    `executors` are those that the caller made itself; they come before those of plugins. `context` is told to those
+    that want to know of the run.
     """
-    ready = Preparation(executors=dict(executors or {}))
+    ready = Preparation(executors=dict(executors or {}), context=context)
     for evaluation in plan.evals:
         _prepare_eval(evaluation, host, ready, isolates=backend_isolates, backend=backend, skip_grade=skip_grade)
         if not skip_grade:
@@ -114,6 +118,9 @@ def _executor(plan: EvalPlan, host: PluginHost, ready: Preparation) -> ReadyExec
         record = host.require("executor", name)
         assert isinstance(record, ExecutorSpec)
         ready.executors[name] = ReadyExecutor(record, host.create(record))
+        configure = getattr(ready.executors[name].instance, "configure", None)
+        if configure is not None and ready.context is not None:
+            configure(ready.context)
     except (PluginError, ExecutorError) as error:
         code = error.code or "unknown-executor"
         _add(ready, _executor_place(plan), error.message, code=code, hints=error.hints)
@@ -124,7 +131,7 @@ def _executor(plan: EvalPlan, host: PluginHost, ready: Preparation) -> ReadyExec
 def _configured(plan: EvalPlan, host: PluginHost, executor: ReadyExecutor, ready: Preparation) -> Capabilities | None:
     name, place = plan.executor.name, _executor_place(plan)
     try:
-        config = host.parse_config(executor.record, plan.executor.config)
+        config = host.parse_config(executor.record, plan.executor.config, spec_dir=plan.spec.spec_dir)
         check = getattr(executor.instance, "validate_config", None)
         if check is not None:
             check(plan.executor.config)

@@ -103,8 +103,10 @@ class AgentPart:
             base_env=base_env,
             runner=self._runners.agent,
             shared_runner=self._shared_runner,
+            shared_dir=resources.scratch.directory,
             stop=self._stop,
             on_turn_complete=self._turn_completed,
+            warn=self.warnings.append,
         )
         if self.needs.diff and self.diff_error is None:
             await self._take_baseline(None if place.environment.commands else filled.key)

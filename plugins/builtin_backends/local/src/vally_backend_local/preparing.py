@@ -156,8 +156,10 @@ def executor_options(
     base_env: Mapping[str, str],
     runner: ProcessRunner,
     shared_runner: ProcessRunner | None,
+    shared_dir: Path,
     stop: StopSignal,
     on_turn_complete: Callable[[TurnComplete], Awaitable[None]],
+    warn: Callable[[str], None],
 ) -> ExecutorOptions:
     """What the executor gets; the deadline is set when it starts."""
     item, directories = place.item, place.directories
@@ -192,12 +194,14 @@ def executor_options(
         attachments=item.stimulus.attachments,
         runner=runner,
         shared_runner=shared_runner,
+        shared_dir=None if shared_runner is None else shared_dir,
         stop=stop,
         session_log=options.session_log,
         redact=options.redactor.text,
         log=options.log,
         on_turn_complete=on_turn_complete,
         on_event=options.on_event,
+        warn=warn,
     )
 
 

@@ -1,0 +1,54 @@
+"""What executors are told of a run, and what they may say about a trial."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from vally import Capabilities, ExecutorOptions, ExecutorSpec, RunContext, Stimulus, Trajectory, TrajectoryBuilder
+from vally.testing import run_cli
+
+
+class Curious:
+    """Remembers what it was told."""
+
+    def __init__(self) -> None:
+        self.contexts: list[RunContext] = []
+        self.shared: list[Path | None] = []
+
+    def configure(self, context: RunContext) -> None:
+        self.contexts.append(context)
+
+    async def execute(self, stimulus: Stimulus, options: ExecutorOptions) -> Trajectory:
+        self.shared.append(options.shared_dir)
+        assert options.shared_dir is not None
+        assert options.shared_dir.is_dir()
+        options.warn("the agent is tired")
+        builder = TrajectoryBuilder(stimulus, options, executor="curious")
+        builder.user_message(stimulus.prompt)
+        builder.turn_start()
+        builder.assistant_message("hello")
+        builder.turn_end()
+        return builder.finish("completed")
+
+    async def shutdown(self) -> None:
+        assert all(path is not None and path.is_dir() for path in self.shared), "the directory outlives executors"
+
+
+def test_an_executor_knows_its_run_and_warns_on_the_record(tmp_path: Path) -> None:
+    agent = Curious()
+    record = ExecutorSpec(name="curious", summary="asks", factory=lambda: agent, capabilities=Capabilities())
+    stimuli = [{"name": name, "prompt": "p", "graders": [{"type": "completed"}]} for name in "ab"]
+    spec = {"name": "e", "defaults": {"executor": "curious"}, "stimuli": stimuli}
+    (tmp_path / "eval.yaml").write_text(json.dumps(spec))
+    run = run_cli(["eval", "-e", "eval.yaml", "--run-id", "mine"], cwd=tmp_path, env={"A": "b"}, plugins=[record])
+    assert run.exit_code == 0, run.stderr
+    (context,) = agent.contexts
+    assert (context.run_id, context.project_root, context.process_env["A"]) == ("mine", tmp_path, "b")
+    assert len(set(agent.shared)) == 1
+    assert run.run_dir is not None
+    lines = (run.run_dir / "results.jsonl").read_text().splitlines()
+    trials = [json.loads(line) for line in lines if '"trial-result"' in line]
+    assert [trial["warnings"] for trial in trials] == [["the agent is tired"]] * 2
+    assert agent.shared[0] is not None
+    assert not agent.shared[0].exists()
