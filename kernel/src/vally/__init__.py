@@ -21,6 +21,7 @@ _NAMES = {
     "vally.cli.completion_shells": "completion_script",
     "vally.cli.context": "CliContext",
     "vally.cli.display": "use_color",
+    "vally.cli.judge_options": "judge_cache judge_options",
     "vally.cli.messages": "print_diagnostics print_error print_warning",
     "vally.cli.options": "KEY_VALUE display_options plugin_options plugin_options_for",
     "vally.cli.terminal": (
@@ -82,7 +83,9 @@ _NAMES = {
     "vally.run.judge_conversation": (
         "EndpointError JudgeAnswer JudgeConversation SubmittedCall ask_judge judge_reminder submitted_call"
     ),
+    "vally.run.judges": "JudgePool",
     "vally.run.judging": "CallTokens JudgeReply JudgeRequest ToolSchema",
+    "vally.run.library": "stimulus_of",
     "vally.run.lock": "is_being_written",
     "vally.run.offered_skills": "check_offered_skills",
     "vally.run.optional_parameters": "OptionalParameters",
@@ -103,7 +106,7 @@ _NAMES = {
         "has_grader_error mean pass_at_k pass_at_k_naive pass_hat_k pass_to_the_k reaches resolve_grade_pass "
         "trial_score"
     ),
-    "vally.run.segments": "segment",
+    "vally.run.segments": "SegmentNamer segment",
     "vally.run.statistics": (
         "clustered_mean mcnemar mean_interval paired_interval pooled_mean sign_test t_quantile wilson_interval"
     ),

@@ -6,6 +6,8 @@ from vally.cli.context import CliContext as CliContext
 from vally.cli.directories import results_directory as results_directory
 from vally.cli.display import use_color as use_color
 from vally.cli.machine_output import reserved_stdout as reserved_stdout
+from vally.cli.judge_options import judge_cache as judge_cache
+from vally.cli.judge_options import judge_options as judge_options
 from vally.cli.messages import print_diagnostics as print_diagnostics
 from vally.cli.messages import print_error as print_error
 from vally.cli.messages import print_warning as print_warning
@@ -202,10 +204,12 @@ from vally.run.judge_conversation import SubmittedCall as SubmittedCall
 from vally.run.judge_conversation import ask_judge as ask_judge
 from vally.run.judge_conversation import judge_reminder as judge_reminder
 from vally.run.judge_conversation import submitted_call as submitted_call
+from vally.run.judges import JudgePool as JudgePool
 from vally.run.judging import CallTokens as CallTokens
 from vally.run.judging import JudgeReply as JudgeReply
 from vally.run.judging import JudgeRequest as JudgeRequest
 from vally.run.judging import ToolSchema as ToolSchema
+from vally.run.library import stimulus_of as stimulus_of
 from vally.run.lock import is_being_written as is_being_written
 from vally.run.offered_skills import check_offered_skills as check_offered_skills
 from vally.run.optional_parameters import OptionalParameters as OptionalParameters
@@ -261,6 +265,7 @@ from vally.run.scoring import pass_to_the_k as pass_to_the_k
 from vally.run.scoring import reaches as reaches
 from vally.run.scoring import resolve_grade_pass as resolve_grade_pass
 from vally.run.scoring import trial_score as trial_score
+from vally.run.segments import SegmentNamer as SegmentNamer
 from vally.run.segments import segment as segment
 from vally.run.single import EvalOptions as EvalOptions
 from vally.run.single import arun_eval as arun_eval

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from vally.run.judge_cache import JudgeCache
     from vally.run.redaction import Redactor
 
+F = TypeVar("F", bound=Callable[..., Any])
+
 JUDGE_OPTIONS = [
     click.option("--judge-model", metavar="MODEL", help="Judge of graders without a model of their own."),
     click.option("--judge-reasoning-effort", metavar="LEVEL", help="Reasoning effort of judges."),
@@ -23,10 +25,17 @@ JUDGE_OPTIONS = [
 ]
 
 
+def judge_options(function: F) -> F:
+    """Add the options about judges to a command: `judge_model`, `judge_reasoning_effort`, `judge_cache`, its directory."""
+    for option in reversed(JUDGE_OPTIONS):
+        function = option(function)
+    return function
+
+
 def judge_cache(
-    context: CliContext, options: Mapping[str, Any], output_dir: Path, redactor: Redactor
+    context: CliContext, options: Mapping[str, Any], output_dir: Path | None, redactor: Redactor
 ) -> JudgeCache | None:
-    """The cache that the options ask for; raises `UsageError` for one that may not be."""
+    """The cache that the options ask for; raises `UsageError` for one in the directory of runs, if that is given."""
     named, wanted = options["judge_cache_dir"], options["judge_cache"]
     if named and wanted is False:
         raise UsageError("--judge-cache-dir and --no-judge-cache exclude each other")
@@ -35,7 +44,7 @@ def judge_cache(
     from vally.run.judge_cache import JudgeCache
 
     directory = context.cwd / named if named else context.cache_dir / "judge"
-    if directory.resolve().is_relative_to(output_dir.resolve()):
+    if output_dir is not None and directory.resolve().is_relative_to(output_dir.resolve()):
         raise UsageError(
             f"'{directory}' lies inside the output directory '{output_dir}'",
             where="--judge-cache-dir",
