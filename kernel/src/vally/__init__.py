@@ -99,7 +99,6 @@ _NAMES = {
     ),
     "vally.run.atomic": "atomic_write",
     "vally.run.results_file": "ReadProblem RecordLine index_results read_documents read_lines",
-    "vally.run.run_output": "display_path",
     "vally.run.run_records": "RunRecords",
     "vally.run.scoring": (
         "aggregate_grade compute_multi_trial_metrics compute_skill_score compute_stimulus_score counted_score "

@@ -62,7 +62,9 @@ class RunDirectory:
         except OSError as error:
             raise _not_created(directory.path, error.strerror or str(error)) from error
         if taken:
-            raise _not_created(directory.path, "it exists and is not empty")
+            raise _not_created(
+                directory.path, "it exists and is not empty", hint="remove it, or choose another --output-dir"
+            )
         sync_directory(directory.path.parent)
         return directory
 
@@ -120,12 +122,12 @@ class RunDirectory:
         atomic_write(self.manifest_path, encode_document(run_manifest(facts)), mode=PRIVATE)
 
 
-def _not_created(where: Path, reason: str) -> VallyError:
+def _not_created(where: Path, reason: str, hint: str = "choose a writable directory with --output-dir") -> VallyError:
     return VallyError(
         f"cannot create a run directory: {reason}",
         code="output-dir",
         where=str(where),
-        hints=("choose another directory with --output-dir",),
+        hints=(hint,),
     )
 
 
