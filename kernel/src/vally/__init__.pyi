@@ -5,9 +5,9 @@ from vally.cli.completion_shells import completion_script as completion_script
 from vally.cli.context import CliContext as CliContext
 from vally.cli.directories import results_directory as results_directory
 from vally.cli.display import use_color as use_color
-from vally.cli.machine_output import reserved_stdout as reserved_stdout
 from vally.cli.judge_options import judge_cache as judge_cache
 from vally.cli.judge_options import judge_options as judge_options
+from vally.cli.machine_output import reserved_stdout as reserved_stdout
 from vally.cli.messages import print_diagnostics as print_diagnostics
 from vally.cli.messages import print_error as print_error
 from vally.cli.messages import print_warning as print_warning

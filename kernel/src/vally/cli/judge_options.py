@@ -26,7 +26,7 @@ JUDGE_OPTIONS = [
 
 
 def judge_options(function: F) -> F:
-    """Add the options about judges to a command: `judge_model`, `judge_reasoning_effort`, `judge_cache`, its directory."""
+    """Add the options about judges to a command."""
     for option in reversed(JUDGE_OPTIONS):
         function = option(function)
     return function
