@@ -39,7 +39,7 @@ _NAMES = {
     "vally.model.calls": "ToolCall result_text tool_calls",
     "vally.model.config": "CamelConfig Config Pattern",
     "vally.model.evalspec": (
-        "Artifacts Attachment Constraints Defaults Diagnostic Environment EvalSpec ExecutorChoice GitSource "
+        "Artifacts Attachment Constraints DEFAULT_JUDGE_MODEL Defaults Diagnostic Environment EvalSpec ExecutorChoice GitSource "
         "GraderEntry McpServer Position Project ProviderConfig Related Scoring StagedFile Stimulus Suite"
     ),
     "vally.model.experiment": ("Axis AxisValue ExperimentConfig ResolvedExperiment ResolvedSpec Variant plan_digest"),
