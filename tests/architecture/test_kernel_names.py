@@ -23,6 +23,7 @@ VOCABULARY = {
     "openai": "a wire family of the provider shape",
     "program": "the description of the command of an MCP server",
     "prompt": "a key of a stimulus",
+    "runs": "a key of the defaults of a spec, and an option",
 }
 REPORT_FILES = {"eval-results.md", "eval-results.html", "eval-results.junit.xml", "otel-spans.jsonl"}
 

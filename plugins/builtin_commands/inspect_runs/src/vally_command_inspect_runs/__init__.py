@@ -1,0 +1,1 @@
+"""Command plugin: stored runs and their trials."""

@@ -1,0 +1,217 @@
+"""Which run a word means: a directory, a results file, an id, or the newest one."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vally import VallyError
+
+if TYPE_CHECKING:
+    from vally import CliContext, Project
+
+RESULTS = "results.jsonl"
+MANIFEST = "run-manifest.json"
+EXPERIMENT_FILES = ("experiment-manifest.json", "shard-manifest.json", "experiment-summary.json", "plan-snapshot.json")
+OUTPUT_DIRS = ("vally-results", "vally-experiment-results")
+LATEST = "latest"
+_STARTED = re.compile(r"(\d{4}-\d\d-\d\dT\d\d)-(\d\d)-(\d\d)-(\d{3})Z(?:-(\d+))?")
+_MOST_HINTS = 5
+_UNKNOWN_START = datetime.min.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class RunPart:
+    """One results file of a run; `label` is the variant's directory in an experiment, else None."""
+
+    results: Path
+    label: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRun:
+    """A run on disk: its directory, and its results files in order. `is_file` when a file was named."""
+
+    path: Path
+    parts: tuple[RunPart, ...]
+    is_experiment: bool = False
+    is_file: bool = False
+
+
+def run_at(path: Path) -> StoredRun | None:
+    """The run in a directory; None when it holds none."""
+    if any((path / name).is_file() for name in EXPERIMENT_FILES):
+        return StoredRun(path, tuple(_variants(path)), is_experiment=True)
+    if (path / RESULTS).is_file():
+        return StoredRun(path, (RunPart(path / RESULTS),))
+    return None
+
+
+def _variants(path: Path) -> Iterator[RunPart]:
+    names = [entry.name for entry in _directories(path) if (path / entry.name / RESULTS).is_file()]
+    manifest = next((found for name in EXPERIMENT_FILES if (found := read_json(path / name))), {})
+    planned = manifest.get("experiment")
+    order = planned.get("variantNames") if isinstance(planned, dict) else None
+    place = {_segment(name): index for index, name in enumerate(order if isinstance(order, list) else ())}
+    for name in sorted(names, key=lambda name: (place.get(name, len(place)), name)):
+        yield RunPart(path / name / RESULTS, name)
+
+
+def _segment(name: object) -> str:
+    from vally import segment
+
+    return segment(str(name))
+
+
+def _directories(path: Path) -> list[os.DirEntry[str]]:
+    """Directories below a directory that are no links and not hidden; none when it cannot be read."""
+    with contextlib.suppress(OSError), os.scandir(path) as entries:
+        return [entry for entry in entries if entry.is_dir(follow_symlinks=False) and not entry.name.startswith(".")]
+    return []
+
+
+def find_runs(root: Path) -> list[StoredRun]:
+    """All runs at and below a directory, the newest first."""
+    found: list[StoredRun] = []
+    waiting = [root]
+    while waiting:
+        directory = waiting.pop()
+        run = run_at(directory)
+        if run is not None:
+            found.append(run)
+        else:
+            waiting += [directory / entry.name for entry in _directories(directory)]
+    return newest_first(found)
+
+
+def newest_first(runs: Iterable[StoredRun]) -> list[StoredRun]:
+    """Runs by their start; those of one millisecond by the number that their directories got."""
+    return sorted(runs, key=_age, reverse=True)
+
+
+def _age(run: StoredRun) -> tuple[datetime, int, str]:
+    named = _STARTED.fullmatch(run.path.name)
+    return started_at(run) or _UNKNOWN_START, int(named[5] or 1) if named else 0, str(run.path)
+
+
+def started_at(run: StoredRun) -> datetime | None:
+    """When a run started: by its manifest, else the name of its directory, else the time of its file."""
+    from vally import parse_timestamp
+
+    moment = parse_timestamp(read_json(run.path / MANIFEST).get("startedAt"))
+    if moment is not None:
+        return moment
+    named = _STARTED.fullmatch(run.path.name)
+    if named and (moment := parse_timestamp(f"{named[1]}:{named[2]}:{named[3]}.{named[4]}Z")):
+        return moment
+    for part in run.parts:
+        with contextlib.suppress(OSError):
+            return datetime.fromtimestamp(part.results.stat().st_mtime, UTC)
+    return None
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in a JSON file; empty when there is none or it cannot be read."""
+    from vally import parse_json
+
+    try:
+        value = parse_json(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def output_dirs(context: CliContext, project: Project) -> list[Path]:
+    """Where runs are written that did not say where: `paths.results` of the project, else the default directories."""
+    if project.results:
+        return [project.root / project.results]
+    return [context.cwd / name for name in OUTPUT_DIRS]
+
+
+def find_run(word: str | None, context: CliContext, project: Project) -> StoredRun:
+    """The run that a word means; without a word, and for `latest`, the newest one. Raises `VallyError`."""
+    parents = output_dirs(context, project)
+    if word is None or word == LATEST:
+        return _newest(parents, context)
+    path = (context.cwd / word).resolve()
+    if path.is_dir():
+        run = run_at(path)
+        if run is None:
+            raise _no_run(word, path, context.cwd)
+        return run
+    if path.is_file():
+        return StoredRun(path.parent, (RunPart(path),), is_file=True)
+    return _by_id(word, parents, context)
+
+
+def _newest(parents: Sequence[Path], context: CliContext) -> StoredRun:
+    runs = _all_runs(parents)
+    if not runs:
+        shown = ", ".join(_shown(parent, context.cwd) for parent in parents)
+        hint = "name a run directory, or start a run with 'vally eval'"
+        raise VallyError(f"no runs in {shown}", code="no-runs", hints=(hint,))
+    return runs[0]
+
+
+def _all_runs(parents: Sequence[Path]) -> list[StoredRun]:
+    return newest_first(run for parent in parents for run in find_runs(parent))
+
+
+def _by_id(word: str, parents: Sequence[Path], context: CliContext) -> StoredRun:
+    runs = _all_runs(parents)
+    for run in runs:
+        if word in (run.path.name, run_id(run)):
+            return run
+    from vally import did_you_mean
+
+    names = [name for run in runs for name in (run.path.name, run_id(run)) if name]
+    hints = [did_you_mean(word, names), _recent(runs, context.cwd)]
+    raise VallyError(
+        f"no run directory, results file or run id '{word}'", code="no-run", hints=[hint for hint in hints if hint]
+    )
+
+
+def run_id(run: StoredRun) -> str | None:
+    """The id of a run by its manifests, else by the first line of its results."""
+    for name in (MANIFEST, *EXPERIMENT_FILES):
+        document = read_json(run.path / name)
+        for holder in (document, document.get("experiment")):
+            found = holder.get("runId") if isinstance(holder, dict) else None
+            if isinstance(found, str) and found:
+                return found
+    for part in run.parts:
+        found = _first_record(part.results).get("runId")
+        if isinstance(found, str) and found:
+            return found
+    return None
+
+
+def _first_record(path: Path) -> dict[str, Any]:
+    from vally import read_lines
+
+    with contextlib.suppress(OSError), path.open("rb") as file:
+        return next((line.record for line in read_lines(file, [])), {})
+    return {}
+
+
+def _no_run(word: str, path: Path, cwd: Path) -> VallyError:
+    below = find_runs(path)
+    hints = [_recent(below, cwd)] if below else ["a run directory holds a file results.jsonl"]
+    return VallyError(f"'{word}' is no run directory", code="no-run", hints=[hint for hint in hints if hint])
+
+
+def _recent(runs: Sequence[StoredRun], base: Path) -> str | None:
+    if not runs:
+        return None
+    shown = [_shown(run.path, base) for run in runs[:_MOST_HINTS]]
+    return f"runs: {', '.join(shown)}" + (", …" if len(runs) > _MOST_HINTS else "")
+
+
+def _shown(path: Path, base: Path) -> str:
+    return Path(os.path.relpath(path, base)).as_posix()

@@ -1,0 +1,153 @@
+"""One invocation of `vally runs`."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vally import (
+    Style,
+    VallyError,
+    cells,
+    elapsed,
+    fit_glyphs,
+    name_line,
+    one_decimal,
+    one_line,
+    pad,
+    print_warning,
+    report_block,
+    timestamp,
+    use_color,
+)
+from vally_command_inspect_runs.choosing import name_matcher
+from vally_command_inspect_runs.finding import find_runs, newest_first, output_dirs
+from vally_command_inspect_runs.run_facts import FAILED_VERDICTS, RunFacts, facts_of
+from vally_command_inspect_runs.show import project_of
+
+if TYPE_CHECKING:
+    from vally import CliContext
+
+HEADINGS = ("STARTED", "RUN", "KIND", "EVALS", "TRIALS", "PASS RATE", "VERDICT", "DURATION")
+ABSENT = "–"
+_COLORS = {"pass": "green", "fail": "red", "error": "yellow", "partial": "yellow"}
+_MOST_EVALS = 40
+
+
+def list_runs(context: CliContext, word: str | None, options: Mapping[str, Any]) -> int:
+    """Print the list; returns the exit code. Raises `VallyError` when a named directory does not exist."""
+    roots = _roots(context, word)
+    matches = name_matcher(options["eval_glob"], "--eval") if options["eval_glob"] is not None else None
+    rows: list[RunFacts] = []
+    for facts in _facts(roots, context):
+        if matches is not None and not any(matches(name) for name in facts.evals):
+            continue
+        if options["failed"] and facts.verdict not in FAILED_VERDICTS:
+            continue
+        rows.append(facts)
+        if len(rows) == options["limit"]:
+            break
+    lines = [_document(rows, context)] if options["output"] == "json" else list(_table(rows, roots, context))
+    text = "".join(f"{line}\n" for line in lines)
+    if options["output"] == "text":
+        text = fit_glyphs(report_block(text, context.environ), sys.stdout)
+    sys.stdout.write(text)
+    sys.stdout.flush()
+    return 0
+
+
+def _roots(context: CliContext, word: str | None) -> list[Path]:
+    if word is None:
+        return output_dirs(context, project_of(context))
+    root = (context.cwd / word).resolve()
+    if not root.is_dir():
+        raise VallyError(f"{word} is not a directory", where="DIRECTORY")
+    return [root]
+
+
+def _facts(roots: Sequence[Path], context: CliContext) -> Iterator[RunFacts]:
+    """Facts of the runs below some directories, the newest first, each read when it is asked for."""
+    for run in newest_first(run for root in roots for run in find_runs(root)):
+        shown = _shown(run.path, context.cwd)
+        try:
+            facts = facts_of(run)
+        except OSError as error:
+            print_warning(f"{shown}: cannot be read: {error.strerror or error}")
+            continue
+        if facts is None:
+            print_warning(f"{shown}: results.jsonl is not of a run")
+            continue
+        for problem in facts.problems[:1]:
+            more = len(facts.problems) - 1
+            print_warning(f"{shown}: line {problem}" + (f", and {more} more" if more else ""))
+        yield facts
+
+
+def _shown(path: Path, base: Path) -> str:
+    relative = Path(os.path.relpath(path, base)).as_posix()
+    return path.as_posix() if relative.startswith("../") else relative
+
+
+def _table(rows: Sequence[RunFacts], roots: Sequence[Path], context: CliContext) -> Iterator[str]:
+    if not rows:
+        yield f"no runs in {', '.join(_shown(root, context.cwd) for root in roots)}"
+        return
+    style = Style(use_color(context.display.color, context.environ, sys.stdout))
+    table = [_row(facts, context) for facts in rows]
+    widths = [max(cells(line[column]) for line in (HEADINGS, *table)) for column in range(len(HEADINGS))]
+    yield style.paint(_aligned(HEADINGS, widths), "bold")
+    for facts, line in zip(rows, table, strict=True):
+        padded = [pad(cell, width) for cell, width in zip(line, widths, strict=True)]
+        color = _COLORS.get(facts.verdict)
+        if color:
+            padded[6] = style.paint(padded[6], color)
+        yield "  ".join(padded).rstrip()
+
+
+def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
+    return "  ".join(pad(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def _row(facts: RunFacts, context: CliContext) -> tuple[str, ...]:
+    rate = facts.pass_rate
+    return (
+        timestamp(facts.started)[:19].replace("T", " ") if facts.started else ABSENT,
+        name_line(_shown(facts.run.path, context.cwd)),
+        one_line(facts.kind),
+        _evals(facts.evals),
+        str(facts.trials),
+        ABSENT if rate is None else f"{one_decimal(100 * rate)}%",
+        facts.verdict,
+        ABSENT if facts.duration_ms is None else elapsed(facts.duration_ms),
+    )
+
+
+def _evals(names: Sequence[str]) -> str:
+    if not names:
+        return ABSENT
+    shown = ", ".join(name_line(name) for name in names)
+    if cells(shown) <= _MOST_EVALS:
+        return shown
+    return f"{len(names)} evals" if len(names) > 1 else shown
+
+
+def _document(rows: Sequence[RunFacts], context: CliContext) -> str:
+    runs = [
+        {
+            "startedAt": timestamp(facts.started) if facts.started else None,
+            "runId": facts.id,
+            "directory": _shown(facts.run.path, context.cwd),
+            "kind": facts.kind,
+            "evals": facts.evals,
+            "trials": facts.trials,
+            "passRate": facts.pass_rate,
+            "verdict": facts.verdict,
+            "durationMs": facts.duration_ms,
+        }
+        for facts in rows
+    ]
+    return json.dumps({"type": "run-list", "version": 1, "runs": runs}, ensure_ascii=False)

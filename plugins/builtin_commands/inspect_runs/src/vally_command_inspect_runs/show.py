@@ -1,0 +1,222 @@
+"""One invocation of `vally show`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vally import (
+    RunOptions,
+    SpecError,
+    Style,
+    VallyError,
+    find_project,
+    fit_glyphs,
+    is_being_written,
+    name_line,
+    print_warning,
+    printable,
+    record_line,
+    report_block,
+    report_width,
+    use_color,
+)
+from vally_command_inspect_runs.choosing import Choice
+from vally_command_inspect_runs.finding import MANIFEST, StoredRun, find_run, read_json, run_id
+from vally_command_inspect_runs.pager import paged
+from vally_command_inspect_runs.replay import Replay, ReplaySettings
+from vally_command_inspect_runs.trial_view import TrialLayout
+from vally_command_inspect_runs.trials import StoredTrials, TrialEntry, read_trials
+from vally_command_inspect_runs.whole_records import load_whole
+
+if TYPE_CHECKING:
+    from vally import CliContext, Project
+
+REPORT_PLUGIN = "console"
+ARTIFACTS = {
+    "JSONL": "results.jsonl",
+    "Markdown": "eval-results.md",
+    "HTML": "eval-results.html",
+    "JUnit": "eval-results.junit.xml",
+    "Spans": "otel-spans.jsonl",
+    "Report": "report.md",
+}
+MOST_PROBLEMS = 10
+Chosen = list[tuple[StoredTrials, list[TrialEntry]]]
+
+
+class Show:
+    """Reads a run and prints its report, some of its trials, or their records."""
+
+    def __init__(self, context: CliContext, word: str | None, options: Mapping[str, Any]) -> None:
+        self._context = context
+        self._word = word
+        self._options = options
+        self._choice = Choice(**{key: options[key] for key in ("stimulus", "trial", "model", "variant", "failed")})
+        self._style = Style(use_color(context.display.color, context.environ, sys.stdout))
+        self._whole = options["full"] or context.display.verbose
+
+    def execute(self) -> int:
+        """Do everything; returns the exit code. Raises `VallyError` when there is nothing to show."""
+        project = project_of(self._context)
+        run = find_run(self._word, self._context, project)
+        parts = [read_part(part.results, self._shown(part.results)) for part in run.parts]
+        if not any(trials.entries for trials in parts):
+            raise nothing_recorded(run, parts, self._shown(run.parts[0].results if run.is_file else run.path))
+        chosen = [(trials, self._choice.of(trials)) for trials in parts]
+        if self._options["output"] == "json":
+            _print_records(chosen)
+            return 0
+        if not any(entries for _, entries in chosen):
+            if self._choice.failed and any(_without_failed(self._choice).of(trials) for trials in parts):
+                self._print(["no trial failed"])
+                return 0
+            raise self._choice.nothing(parts)
+        with paged(self._context.environ):
+            self._text(run, chosen, project)
+        return 0
+
+    def _text(self, run: StoredRun, chosen: Chosen, project: Project) -> None:
+        count = sum(len(entries) for _, entries in chosen)
+        part = "events" if self._options["events"] else "diff" if self._options["diff"] else None
+        single = self._choice.selects and (count == 1 or self._choice.trial is not None)
+        if single or part is not None:
+            self._trials(chosen, part)
+        else:
+            self._report(run, chosen, project)
+
+    def _trials(self, chosen: Chosen, part: str | None) -> None:
+        layout = TrialLayout(
+            width=report_width(sys.stdout, self._context.environ), style=self._style, whole=self._whole, part=part
+        )
+        is_first = True
+        for trials, entries in chosen:
+            for entry, record in trials.records(entries):
+                result, warning = load_whole(record, entry, trials.path.parent)
+                if warning:
+                    print_warning(warning)
+                if result is None:
+                    continue
+                lines = layout.lines(result, trials.verdict_of(entry), trials.path.parent)
+                self._print(lines if is_first else _after_blank(lines))
+                is_first = False
+
+    def _print(self, lines: Iterator[str] | Sequence[str]) -> None:
+        text = "".join(f"{line}\n" for line in lines)
+        sys.stdout.write(fit_glyphs(report_block(text, self._context.environ), sys.stdout))
+        sys.stdout.flush()
+
+    def _report(self, run: StoredRun, chosen: Chosen, project: Project) -> None:
+        record = self._context.host(project).resolve_one("reporter", REPORT_PLUGIN)
+        host = self._context.host(project)
+        for (trials, entries), part in zip(chosen, run.parts, strict=True):
+            if not entries:
+                continue
+            if part.label is not None:
+                self._print([self._style.paint(f"── {name_line(part.label)} ──", "bold")])
+            replay = Replay(trials, self._settings(run, trials))
+            replay.tell(host.create(record), entries if self._choice.selects else None)
+            if part.label is not None:
+                self._print([""])
+        self._print(self._closing(run))
+
+    def _settings(self, run: StoredRun, trials: StoredTrials) -> ReplaySettings:
+        display = self._context.display
+        stop_reason = None
+        if trials.summary is None:
+            running = is_being_written(trials.path.parent) or is_being_written(run.path)
+            stop_reason = "running" if running else "incomplete"
+            self._unfinished(run, trials, running=running)
+        return ReplaySettings(
+            run_dir=trials.path.parent,
+            run_dir_display=self._shown(trials.path.parent),
+            environ=self._context.environ,
+            run_id=run_id(run) or "",
+            stop_reason=stop_reason,
+            options=RunOptions(
+                verbose=self._whole,
+                quiet=display.quiet,
+                progress="none",
+                color_stdout=self._style.color,
+            ),
+        )
+
+    def _unfinished(self, run: StoredRun, trials: StoredTrials, *, running: bool) -> None:
+        items = read_json(run.path / MANIFEST).get("items")
+        planned = f" of {len(items)} planned" if isinstance(items, list) else ""
+        state = "the run goes on" if running else "the run was ended before its summary was written"
+        print_warning(f"{self._shown(trials.path)}: {state}; {len(trials.entries)}{planned} trials are recorded")
+
+    def _closing(self, run: StoredRun) -> list[str]:
+        if run.is_file:
+            return []
+        rows = [(label, run.path / name) for label, name in ARTIFACTS.items() if (run.path / name).is_file()]
+        width = max((len(label) for label, _ in rows), default=0)
+        lines = [f"  {label:<{width}} → {self._shown(path)}" for label, path in rows]
+        quiet = self._context.display.quiet
+        shown = ["Saved artifacts", *lines] if rows and not quiet else []
+        return [printable(line) for line in [*shown, f"Output directory: {self._shown(run.path)}"]]
+
+    def _shown(self, path: Path) -> str:
+        relative = Path(os.path.relpath(path, self._context.cwd)).as_posix()
+        return path.as_posix() if relative.startswith("../") else relative
+
+
+def project_of(context: CliContext) -> Project:
+    """The project of the current directory; raises `SpecError` when its file is broken."""
+    project = find_project(context.cwd, context.cwd, context.config_path, context.no_config)
+    if any(item.level == "error" for item in project.diagnostics):
+        raise SpecError("the project file cannot be used", diagnostics=project.diagnostics)
+    return project
+
+
+def read_part(path: Path, shown: str) -> StoredTrials:
+    """The trials of a file, with a warning for each line that is no record. Raises `VallyError`."""
+    try:
+        trials = read_trials(path)
+    except OSError as error:
+        raise VallyError(f"cannot be read: {error.strerror or error}", where=shown) from error
+    for problem in trials.problems[:MOST_PROBLEMS]:
+        print_warning(f"{shown}:{problem.line}: {problem.message} [{problem.code}]")
+    if len(trials.problems) > MOST_PROBLEMS:
+        print_warning(f"{shown}: {len(trials.problems) - MOST_PROBLEMS} more lines are no records")
+    return trials
+
+
+def nothing_recorded(run: StoredRun, parts: Sequence[StoredTrials], shown: str) -> VallyError:
+    """The error that a run has no trial, with the likely reason."""
+    if any(is_being_written(path) for path in (run.path, *(trials.path.parent for trials in parts))):
+        return VallyError("no trial has ended yet", where=shown, hints=("the run goes on; look again later",))
+    others = sum(trials.others for trials in parts)
+    if any(trials.problems for trials in parts):
+        hint = "its lines are no records"
+    elif others:
+        hint = f"{others} records of other kinds are in it"
+    else:
+        hint = "the run was ended before a trial was recorded"
+    return VallyError("holds no trial records", code="no-trial", where=shown, hints=(hint,))
+
+
+def _without_failed(choice: Choice) -> Choice:
+    return Choice(stimulus=choice.stimulus, trial=choice.trial, model=choice.model, variant=choice.variant)
+
+
+def _after_blank(lines: Iterator[str]) -> Iterator[str]:
+    yield ""
+    yield from lines
+
+
+def _print_records(chosen: Chosen) -> None:
+    """The records as one JSON array, a line each."""
+    write = sys.stdout.write
+    separator = "[\n"
+    for trials, entries in chosen:
+        for _, record in trials.records(entries):
+            write(separator + record_line(record).decode().rstrip("\n"))
+            sys.stdout.flush()
+            separator = ",\n"
+    write("[]\n" if separator == "[\n" else "\n]\n")
+    sys.stdout.flush()

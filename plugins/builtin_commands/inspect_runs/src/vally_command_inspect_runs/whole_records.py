@@ -1,0 +1,42 @@
+"""A trial record with its whole trajectory, also when that was cut in the results file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vally import RecordError, load_trial_result, parse_json, sidecar_path
+
+if TYPE_CHECKING:
+    from vally import TrialResult
+    from vally_command_inspect_runs.trials import TrialEntry
+
+
+def load_whole(record: dict[str, Any], entry: TrialEntry, run_dir: Path) -> tuple[TrialResult | None, str | None]:
+    """The result of a trial, and a warning when its cut trajectory is all there is or the record is none.
+
+    `run_dir` holds the results file; the paths in records are relative to it.
+    """
+    warning = None
+    trajectory = record.get("trajectory")
+    if isinstance(trajectory, dict) and trajectory.get("truncated") is True:
+        whole = _sidecar(trajectory.get("trajectoryPath"), run_dir)
+        if whole is None:
+            warning = f"stimulus '{entry.stimulus}': the trajectory was cut, and its file is not there any more"
+        else:
+            record = {**record, "trajectory": whole}
+    try:
+        return load_trial_result(record, trial_index=entry.trial_index, total_trials=entry.total), warning
+    except RecordError as error:
+        return None, f"stimulus '{entry.stimulus}': {error.message} [bad-record]"
+
+
+def _sidecar(stored: object, run_dir: Path) -> dict[str, Any] | None:
+    path = sidecar_path(stored, run_dir) if isinstance(stored, str) else None
+    if path is None:
+        return None
+    try:
+        value = parse_json(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+    return value if isinstance(value, dict) else None
