@@ -39,7 +39,8 @@ _NAMES = {
     "vally.model.calls": "ToolCall result_text tool_calls",
     "vally.model.config": "CamelConfig Config Pattern",
     "vally.model.evalspec": (
-        "Artifacts Attachment Constraints DEFAULT_JUDGE_MODEL Defaults Diagnostic Environment EvalSpec ExecutorChoice GitSource "
+        "Artifacts Attachment Constraints DEFAULT_JUDGE_MODEL Defaults Diagnostic Environment EvalSpec "
+        "ExecutorChoice GitSource "
         "GraderEntry McpServer Position Project ProviderConfig Related Scoring StagedFile Stimulus Suite"
     ),
     "vally.model.experiment": ("Axis AxisValue ExperimentConfig ResolvedExperiment ResolvedSpec Variant plan_digest"),
@@ -98,7 +99,7 @@ _NAMES = {
         "TrialPhase TrialStart"
     ),
     "vally.run.atomic": "atomic_write",
-    "vally.run.results_file": "ReadProblem RecordLine index_results read_documents read_lines",
+    "vally.run.results_file": "ReadProblem RecordLine ResultsIndex index_results read_documents read_lines",
     "vally.run.run_records": "RunRecords",
     "vally.run.scoring": (
         "aggregate_grade compute_multi_trial_metrics compute_skill_score compute_stimulus_score counted_score "

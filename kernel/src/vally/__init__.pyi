@@ -245,6 +245,7 @@ from vally.run.reporting import TrialPhase as TrialPhase
 from vally.run.reporting import TrialStart as TrialStart
 from vally.run.results_file import ReadProblem as ReadProblem
 from vally.run.results_file import RecordLine as RecordLine
+from vally.run.results_file import ResultsIndex as ResultsIndex
 from vally.run.results_file import index_results as index_results
 from vally.run.results_file import read_documents as read_documents
 from vally.run.results_file import read_lines as read_lines
