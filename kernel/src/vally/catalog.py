@@ -8,10 +8,10 @@ from vally import discovery
 from vally.discovery import PluginSource, normalised
 from vally.errors import PluginError
 from vally.records import KINDS, Record
-from vally.specifiers import Specifier, resolve
 
 if TYPE_CHECKING:
     from vally.host import PluginSources
+    from vally.specifiers import Specifier
 
 
 class Catalog:
@@ -52,6 +52,8 @@ class Catalog:
 
     def resolve(self, specifier: Specifier) -> tuple[PluginSource, ...]:
         """Return what a specifier means; raises `PluginError`."""
+        from vally.specifiers import resolve
+
         resolution = resolve(specifier, self._usable, self._left_out)
         self.warnings.extend(resolution.warnings)
         return resolution.sources
@@ -75,15 +77,22 @@ class Catalog:
         return "built in" if self.is_built_in(source) else f"entry point {source.owner.name}"
 
     def _explicit(self, sources: PluginSources) -> list[PluginSource]:
-        written = [Specifier(kind, text, "project", (base,)) for kind, text, base in sources.project]
-        written += [Specifier(kind, text, "option", sources.bases) for kind, text in sources.command_line]
         found = [source for item in sources.objects for source in _object_sources(item)]
-        for specifier in dict.fromkeys(written):
+        for specifier in dict.fromkeys(_written(sources)):
             try:
                 found.extend(self.resolve(specifier))
             except PluginError as error:
                 self.errors.append((specifier, error))
         return found
+
+
+def _written(sources: PluginSources) -> list[Specifier]:
+    if not (sources.project or sources.command_line):
+        return []
+    from vally.specifiers import Specifier
+
+    written = [Specifier(kind, text, "project", (base,)) for kind, text, base in sources.project]
+    return written + [Specifier(kind, text, "option", sources.bases) for kind, text in sources.command_line]
 
 
 def _owner_key(source: PluginSource) -> str:

@@ -7,17 +7,19 @@ a dotted module all become a `PluginSource`, so that sorting, conflict checks an
 from __future__ import annotations
 
 import re
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from vally.records import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
 
 Origin = Literal["installed", "project", "option", "object"]
 META_DISTRIBUTION = "vally"
 KERNEL_DISTRIBUTION = "vally-kernel"
+_HEADER = re.compile(r"^([A-Za-z-]+):[ \t]*(.*(?:\n[ \t].*)*)", re.MULTILINE)
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^\]]*\])?\s*\(?([^;()@]*)")
 
 
@@ -83,12 +85,9 @@ def normalised(name: str) -> str:
 def installed_sources() -> tuple[PluginSource, ...]:
     """Return the entry points of every kind, sorted by kind, distribution and entry-point name."""
     kind_of = {kind.group: kind.name for kind in KINDS.values()}
-    owners: dict[int, Owner] = {}
     found = []
-    for point in _entry_points():
-        if point.group in kind_of and point.dist is not None:
-            key = id(point.dist)
-            owner = owners[key] = owners.get(key) or _owner(point.dist)
+    for owner, points in _providers(frozenset(kind_of)):
+        for point in points:
             module, _, attribute = point.value.partition("[")[0].partition(":")
             found.append(
                 PluginSource(kind_of[point.group], point.name, module.strip(), attribute.strip() or None, owner=owner)
@@ -96,28 +95,31 @@ def installed_sources() -> tuple[PluginSource, ...]:
     return tuple(sorted(found, key=_order))
 
 
-def _entry_points() -> list[Any]:
+def _providers(groups: frozenset[str]) -> Iterator[tuple[Owner, list[Any]]]:
+    """Each installed distribution with entry points of these groups, and those; a damaged one hides no other."""
     import importlib_metadata
 
-    try:
-        return list(importlib_metadata.entry_points())
-    except Exception:
-        # One damaged distribution, of anybody, would hide all others.
-        return list(_readable_entry_points())
-
-
-def _readable_entry_points() -> Iterator[Any]:
-    import importlib_metadata
-
+    # An entry that does not exist, such as the zip file of the standard library, holds no distribution.
+    path = [entry for entry in sys.path if Path(entry).exists()]
     seen = set()
-    for distribution in importlib_metadata.distributions():
+    for distribution in importlib_metadata.distributions(path=path):
         try:
-            name, points = normalised(distribution.name), list(distribution.entry_points)
+            if not _points(distribution, groups):
+                continue
+            owner = _owner(distribution)
+            name = normalised(owner.name)
+            if name in seen:
+                continue
+            seen.add(name)
+            # Of several distributions of one name the first on the path is what an import finds.
+            first = next(iter(importlib_metadata.distributions(name=owner.name, path=path)), distribution)
+            yield _owner(first), _points(first, groups)
         except Exception:
             continue
-        if name not in seen:
-            seen.add(name)
-            yield from points
+
+
+def _points(distribution: Any, groups: frozenset[str]) -> list[Any]:
+    return [point for point in distribution.entry_points if point.group in groups]
 
 
 def _order(source: PluginSource) -> tuple[str, str, str, str]:
@@ -126,16 +128,12 @@ def _order(source: PluginSource) -> tuple[str, str, str, str]:
 
 
 def _owner(distribution: Any) -> Owner:
-    # The properties of a distribution parse its metadata anew each time, so it is read once here.
-    try:
-        metadata = distribution.metadata
-    except FileNotFoundError:
-        return Owner("unknown", None)
-    return Owner(
-        metadata["Name"] or "unknown",
-        metadata["Version"],
-        tuple(metadata.get_all("Requires-Dist") or ()),
-    )
+    """Name, version and requirements; reads the few lines it needs instead of parsing all of them as an e-mail."""
+    text = distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or ""
+    headers = [(match[1].lower(), " ".join(match[2].split())) for match in _HEADER.finditer(text.partition("\n\n")[0])]
+    values = dict(reversed(headers))
+    requires = tuple(value for name, value in headers if name == "requires-dist")
+    return Owner(values.get("name") or "unknown", values.get("version"), requires)
 
 
 def entry_point(name: str, source: PluginSource) -> Any:
@@ -150,7 +148,7 @@ def built_in_distributions() -> frozenset[str]:
     import importlib_metadata
 
     try:
-        requires = importlib_metadata.distribution(META_DISTRIBUTION).requires or ()
+        requires = _owner(importlib_metadata.distribution(META_DISTRIBUTION)).requires
     except importlib_metadata.PackageNotFoundError:
         return frozenset()
     return frozenset(normalised(match[1]) for line in requires if (match := _REQUIREMENT.match(line)))

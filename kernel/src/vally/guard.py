@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import traceback
-from pkgutil import resolve_name
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -44,5 +45,6 @@ def trace_of(error: BaseException) -> str:
 
 
 def import_string(target: str) -> Any:
-    """Import `package.module:attribute` and return the attribute."""
-    return resolve_name(target)
+    """Import `package.module:attribute` and return the attribute, which may be dotted; without `:` the module."""
+    module, _, attribute = target.partition(":")
+    return reduce(getattr, attribute.split(".") if attribute else (), importlib.import_module(module))

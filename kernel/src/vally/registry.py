@@ -8,7 +8,6 @@ from vally._version import __version__
 from vally.errors import PluginError
 from vally.guard import guarded, reason_of, trace_of
 from vally.loading import api_problem, requirement_problem
-from vally.specifiers import load_failed
 from vally.taking import take_records
 
 if TYPE_CHECKING:
@@ -70,6 +69,8 @@ class Registry:
         wanted = {source.identity for source in sources}
         for failure in self.failures:
             if failure.source.identity in wanted:
+                from vally.specifiers import load_failed
+
                 raise load_failed(sources[0].label, failure.reason, failure.hints)
         known = {source.identity for source, _ in self._found}
         self._take(host, [source for source in sources if source.identity not in known])
@@ -95,6 +96,8 @@ class Registry:
         self.failures += (failure,)
         source = failure.source
         if source.explicit:
+            from vally.specifiers import load_failed
+
             self.errors.append(load_failed(source.label, failure.reason, failure.hints))
         else:
             host.warn(f"plugin '{source.label}' of {source.title} cannot be used: {failure.reason}")

@@ -9,7 +9,6 @@ from typing import Any
 import click
 
 from vally.cli.context import CliContext
-from vally.cli.early_words import early_plugin_words
 from vally.cli.options import URL
 from vally.records import ReporterOption, ReporterSpec
 
@@ -25,7 +24,9 @@ class RunCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Note the plugins that the words name, because they may bring options."""
         context = ctx.find_object(CliContext)
-        if context is not None:
+        if context is not None and any("-plugin" in word for word in args):
+            from vally.cli.early_words import early_plugin_words
+
             context.plugin_words.update(early_plugin_words(args))
         return super().parse_args(ctx, args)
 

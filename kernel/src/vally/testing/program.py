@@ -59,7 +59,7 @@ def run_cli(
         environ |= {"VALLY_CACHE_DIR": str(scratch / "cache"), **(env or {})}
         stack.enter_context(_preserved(cwd))
         stack.enter_context(_stdin(input or ""))
-        from vally.cli.main import run
+        from vally.cli.program import run
 
         code = run(
             [str(word) for word in args],
