@@ -45,7 +45,9 @@ class FixedEndpoint(ThreadingHTTPServer):
         """Add an answer in JSON."""
         self.give_text(json.dumps(body), status=status, **headers)
 
-    def give_text(self, body: str, *, status: int = 200, content_type: str = "application/json", **headers: str) -> None:
+    def give_text(
+        self, body: str, *, status: int = 200, content_type: str = "application/json", **headers: str
+    ) -> None:
         """Add an answer that may be no JSON."""
         self.answers.append((status, content_type, body, headers))
 

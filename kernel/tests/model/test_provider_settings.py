@@ -56,6 +56,7 @@ def test_every_key_is_read() -> None:
         ({"apiKeyEnv": "A-KEY"}, "'apiKeyEnv' must be text that matches ^[A-Za-z_][A-Za-z0-9_]*$"),
         ({"apiKeyEnv": "A", "bearerTokenEnv": "B"}, "only one of 'apiKeyEnv' and 'bearerTokenEnv' can be set"),
         ({"maxOutputTokens": 0}, "'maxOutputTokens' must be greater than 0"),
+        ({"apiVersion": ""}, "'apiVersion' must not be empty"),
         ({"answer": "tool"}, "unknown key 'answer'"),
     ],
 )

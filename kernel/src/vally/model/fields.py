@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator, GetJsonSchemaHandler, ValidationInfo, WithJsonSchema
 
 from vally.model.config import Pattern
+from vally.model.problems import FieldProblem
 from vally.text.durations import DURATION_PATTERN
 
 _ABSOLUTE = re.compile(r"/|\\|[A-Za-z]:")
@@ -17,7 +18,7 @@ _ABSOLUTE = re.compile(r"/|\\|[A-Za-z]:")
 
 def _non_empty(value: str, info: ValidationInfo) -> str:
     if not value:
-        raise ValueError(f"'{info.field_name}' must not be empty")
+        raise FieldProblem(info.field_name, "must not be empty")
     return value
 
 
@@ -29,7 +30,7 @@ def _positive_duration(value: object, info: ValidationInfo) -> str:
     except InvalidDuration:
         valid = False
     if not isinstance(value, str) or not valid:
-        raise ValueError(f"'{info.field_name}' must be a duration above zero such as 30s or 1m30s")
+        raise FieldProblem(info.field_name, "must be a duration above zero such as 30s or 1m30s")
     return value
 
 
@@ -37,13 +38,13 @@ def _inside(value: str, info: ValidationInfo) -> str:
     from vally.text.globs import leaves_root
 
     if leaves_root(value):
-        raise ValueError(f"'{info.field_name}' must stay inside the workspace")
+        raise FieldProblem(info.field_name, "must stay inside the workspace")
     return value
 
 
 def _directory_inside(value: str, info: ValidationInfo) -> str:
     if not value or _ABSOLUTE.match(value) or ".." in re.split(r"[/\\]", value):
-        raise ValueError(f"'{info.field_name}' must stay inside the workspace")
+        raise FieldProblem(info.field_name, "must stay inside the workspace")
     return value
 
 
@@ -54,35 +55,35 @@ def _beside_the_eval(value: Path, info: ValidationInfo) -> Path:
     path = Path(directory, value)
     if not path.is_file():
         problem = "is not a file" if path.exists() else "does not exist"
-        raise ValueError(f"'{info.field_name}' must be a file, '{value.as_posix()}' {problem}")
+        raise FieldProblem(info.field_name, f"must be a file, '{value.as_posix()}' {problem}")
     return path.absolute()
 
 
 def _stays_negated(value: bool, info: ValidationInfo) -> bool:
     if not value:
-        raise ValueError(f"'{info.field_name}' must not be false: the keyword itself is negated")
+        raise FieldProblem(info.field_name, "must not be false: the keyword itself is negated")
     return value
 
 
 def _one_or_more(value: Any, info: ValidationInfo) -> Any:
     items = [value] if isinstance(value, str) else value
     if isinstance(items, list) and not items:
-        raise ValueError(f"'{info.field_name}' must not be empty")
+        raise FieldProblem(info.field_name, "must not be empty")
     return items
 
 
 def _no_blank_item(items: list[str], info: ValidationInfo) -> list[str]:
     if not all(item.strip() for item in items):
-        raise ValueError(f"'{info.field_name}' must not hold a blank item")
+        raise FieldProblem(info.field_name, "must not hold a blank item")
     return items
 
 
 def _environment(value: Any, info: ValidationInfo) -> Any:
     if not isinstance(value, Mapping):
-        raise ValueError(f"'{info.field_name}' must be a mapping")
+        raise FieldProblem(info.field_name, "must be a mapping")
     for name, setting in value.items():
         if not isinstance(name, str) or not re.fullmatch(r"[^=\0]+", name):
-            raise ValueError(f"'{info.field_name}' has the invalid variable name '{name}'")
+            raise FieldProblem(info.field_name, f"has the invalid variable name '{name}'")
         if not isinstance(setting, (str, bool, int, float)):
             raise ValueError(f"'{info.field_name}.{name}' must be a string, a number or a boolean")
         if isinstance(setting, str) and "\0" in setting:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pydantic.alias_generators import to_camel
+
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
@@ -38,6 +40,21 @@ _PHRASES = {
     "enum": "{expected}",
     "string_pattern_mismatch": "text that matches {pattern}",
 }
+
+
+class FieldProblem(ValueError):
+    """What is wrong with a field of the model; users know it by the key that they wrote."""
+
+    def __init__(self, field: str | None, text: str) -> None:
+        super().__init__(f"'{field}' {text}")
+        self.field = field
+        self.text = text
+
+    def worded(self, keys: Iterable[int | str]) -> str:
+        """The problem with the field named by its key, which is among these when it is not the field's own name."""
+        known = (self.field, to_camel(self.field or ""))
+        name = next((key for key in keys if key in known), self.field)
+        return f"'{name}' {self.text}"
 
 
 class _Finding(NamedTuple):
@@ -110,7 +127,8 @@ def _problem(finding: _Finding, findings: Iterable[_Finding]) -> str:
     if kind == "missing":
         return f"'{key}' is required"
     if kind in ("value_error", "assertion_error"):
-        return str(context.get("error", item["msg"]))
+        error = context.get("error", item["msg"])
+        return error.worded(finding.path) if isinstance(error, FieldProblem) else str(error)
     return f"'{key}' must be {_wanted(finding, findings)}" if key else f"must be {_wanted(finding, findings)}"
 
 

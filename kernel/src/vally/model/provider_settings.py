@@ -15,10 +15,9 @@ from vally.model.fields import NonEmpty
 def _checked_url(value: str) -> str:
     try:
         parts = urlsplit(value)
-        valid = parts.scheme in ("http", "https") and bool(parts.hostname)
     except ValueError:
-        valid = False
-    if not valid:
+        parts = urlsplit("")
+    if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError("'baseUrl' must be an http or https URL")
     if "@" in parts.netloc:
         raise ValueError("'baseUrl' must not hold credentials; use apiKeyEnv or bearerTokenEnv")

@@ -1,0 +1,133 @@
+"""The endpoint of the model: requests, their time limit, and how they are repeated."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+import anyio
+import httpx2
+
+from vally import (
+    EndpointError,
+    ExecutorError,
+    OptionalParameters,
+    ProviderConfig,
+    __version__,
+    parse_duration,
+    provider_headers,
+    provider_secrets,
+)
+from vally_executor_openai_tools.config import OpenAiToolsConfig
+
+LONGEST_WAIT_S = 30.0
+LINE_CHARACTERS = 200
+
+Body = Mapping[str, Any]
+
+
+def new_client() -> httpx2.AsyncClient:
+    """A client for all trials; a redirect is not followed, because the credentials are meant for one endpoint."""
+    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=20)
+    headers = {"user-agent": f"vally/{__version__}"}
+    return httpx2.AsyncClient(follow_redirects=False, timeout=None, limits=limits, headers=headers)
+
+
+class Endpoint:
+    """Asks one model of one provider."""
+
+    def __init__(
+        self,
+        client: httpx2.AsyncClient,
+        provider: ProviderConfig,
+        model: str,
+        config: OpenAiToolsConfig,
+        parameters: OptionalParameters,
+    ) -> None:
+        self._client = client
+        self._model = model
+        self._url = chat_url(provider, model)
+        self._headers = {**provider_headers(provider), "content-type": "application/json"}
+        self._secrets = provider_secrets(provider)
+        self._timeout_s = parse_duration(config.request_timeout) / 1000
+        self._retries = config.retries
+        self._output_tokens = config.output_tokens
+        self._parameters = parameters
+
+    async def complete(self, body: Body, *, seed: int | None) -> Body:
+        """Ask for an answer; raises `EndpointError` when there is none, `ExecutorError` when it cannot be read."""
+        limit = self._output_tokens
+
+        async def send(accepted: Body) -> Body:
+            sent = {"model": self._model, **body, **accepted}
+            # Newer models of one vendor want another name; the rest of the world knows only the older one.
+            if limit is not None and "max_tokens" not in accepted:
+                sent["max_completion_tokens"] = limit
+            return await self._repeated(sent)
+
+        return await self._parameters.send(self._model, {"max_tokens": limit, "seed": seed}, send)
+
+    async def _repeated(self, body: Body) -> Body:
+        attempt = 0
+        while True:
+            try:
+                return await self._once(body)
+            except EndpointError as error:
+                if not error.retryable or attempt == self._retries:
+                    raise
+                told = error.retry_after_s
+                await anyio.sleep(min(2.0**attempt if told is None else told, LONGEST_WAIT_S))
+            attempt += 1
+
+    async def _once(self, body: Body) -> Body:
+        content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+        try:
+            with anyio.fail_after(self._timeout_s):
+                response = await self._client.post(self._url, content=content, headers=self._headers)
+        except TimeoutError:
+            raise EndpointError(f"no answer within {self._timeout_s:g}s", retryable=True) from None
+        except httpx2.InvalidURL as error:
+            raise ExecutorError(f"provider.baseUrl: {error}", code="executor-config") from None
+        except httpx2.HTTPError as error:
+            raise EndpointError.of_connection(error, self._secrets) from error
+        except RuntimeError:
+            if not self._client.is_closed:
+                raise
+            raise ExecutorError("the run was shut down", code="session-lost", retryable=True) from None
+        if not response.is_success:
+            raise EndpointError.of_status(response.status_code, response.text, response.headers, self._secrets)
+        return self._answer(response)
+
+    def _answer(self, response: httpx2.Response) -> Body:
+        try:
+            answer = json.loads(response.content)
+        except (ValueError, RecursionError):
+            answer = None
+        if not isinstance(answer, dict):
+            raise unreadable("the endpoint's answer is not a JSON object", response.text)
+        error = answer.get("error")
+        if error and not answer.get("choices"):
+            # Routers of models put the error of the model behind them into an answer of their own.
+            code = error.get("code") if isinstance(error, dict) else None
+            status = code if isinstance(code, int) and 400 <= code <= 599 else 502
+            raise EndpointError.of_status(status, response.text, response.headers, self._secrets)
+        return answer
+
+
+def unreadable(message: str, text: str) -> ExecutorError:
+    """The endpoint does not speak the protocol."""
+    return ExecutorError(message, code="agent-protocol", details={"line": text[:LINE_CHARACTERS]})
+
+
+def chat_url(provider: ProviderConfig, model: str) -> str:
+    """Where chat completions are asked for; resources of Azure are known by longer addresses too."""
+    base = (provider.base_url or "").rstrip("/")
+    if provider.type != "azure":
+        return f"{base}/chat/completions"
+    host = base.removesuffix("/v1").removesuffix("/openai")
+    if provider.api_version is None:
+        return f"{host}/openai/v1/chat/completions"
+    version = quote(provider.api_version, safe="")
+    return f"{host}/openai/deployments/{quote(model, safe='')}/chat/completions?api-version={version}"
