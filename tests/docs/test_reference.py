@@ -17,7 +17,7 @@ HOOKS = [f"vally_{name}" for name in (
     "graders", "executors", "backends", "judges", "reporters", "commands", "exporters", "eval_providers",
 )]  # fmt: skip
 COMMANDS = (
-    ("completion",), ("eval",), ("init",), ("lint",), ("migrate",), ("mock-llm",), ("plugins", "list"), ("schema",),
+    ("compare",), ("completion",), ("eval",), ("init",), ("lint",), ("migrate",), ("mock-llm",), ("plugins", "list"), ("schema",),
     ("runs",), ("show",),
 )  # fmt: skip
 DIAGNOSTIC_ROWS = re.findall(r"^\| `.*$", (REFERENCE / "diagnostics.md").read_text(encoding="utf-8"), re.MULTILINE)

@@ -1,0 +1,1 @@
+"""Command for vally: compare the trials of two runs."""

@@ -1,0 +1,249 @@
+"""One invocation of `vally compare`, from its words to its exit code."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import click
+
+from vally import (
+    GraderSpec,
+    JudgePool,
+    Redactor,
+    SelectionWords,
+    SpecSelection,
+    Style,
+    VallyError,
+    atomic_write,
+    find_project,
+    judge_cache,
+    mean,
+    print_error,
+    print_warning,
+    provider_secrets,
+    record_line,
+    report_block,
+    use_color,
+)
+from vally_command_compare.experiments import Comparison, open_experiment
+from vally_command_compare.judging import Comparer, JudgedPair, Rubric
+from vally_command_compare.pairing import Pairing, pair_sides
+from vally_command_compare.report import report_lines
+from vally_command_compare.settings import judge_settings, recorded_defaults, rubrics_of
+from vally_command_compare.sides import METRICS, read_side
+from vally_command_compare.summary import comparison_record
+from vally_command_compare.wording import differences_of_repeats, regressed
+
+if TYPE_CHECKING:
+    from vally import CliContext, JudgeSettings, PluginHost
+
+STDOUT = "-"
+DEFAULT_EFFECT = 0.2
+"""The difference that advice about the number of stimuli is for, unless --min-effect names one."""
+
+
+class CompareSession:
+    """Compares what the options name; `execute` returns the exit code and raises `VallyError`."""
+
+    def __init__(self, context: CliContext, options: Mapping[str, Any]) -> None:
+        self._context = context
+        self._options = options
+        self._min_effect: float = options["min_effect"]
+        self._records: list[dict[str, Any]] = []
+        self._failed: list[str] = []
+
+    def execute(self) -> int:
+        """Compare everything, then write the records."""
+        host, rubrics = self._plugins()
+        comparer_record = self._grader(host)
+        for comparison in self._comparisons():
+            self._compare(host, comparer_record, rubrics(comparer_record.name), comparison)
+        if not self._records:
+            raise VallyError("there is nothing to compare", hints=["no variant has trials that pair with the baseline"])
+        self._write()
+        return 1 if self._failed else 0
+
+    def _comparisons(self) -> Iterator[Comparison]:
+        options, cwd = self._options, self._context.cwd
+        if options["directory"] is not None:
+            yield from open_experiment(cwd / options["directory"]).comparisons(options["variants"])
+            return
+        sides = []
+        for option in ("baseline", "treatment"):
+            sides.append(read_side(cwd / options[option], options[option], f"--{option}"))
+            for warning in sides[-1].warnings:
+                print_warning(warning)
+        names = {"baseline": sides[0].name, "treatment": sides[1].name}
+        yield Comparison(names=names, baseline=sides[0], treatment=sides[1])
+
+    def _plugins(self) -> tuple[PluginHost, Any]:
+        """The plugins, and a function that gives the criteria for a grader's keyword."""
+        context, options = self._context, self._options
+        if not options["specs"]:
+            project = find_project(context.cwd, context.cwd, context.config_path, context.no_config)
+            host = context.host(project)
+            self._stop_on(host)
+            return host, lambda _: {}
+        words = SelectionWords(specs=tuple(options["specs"]))
+        selection = SpecSelection(context, words, params=dict(options["params"]), lenient=True)
+        selection.find_project()
+        opened = selection.open_host()
+        specs = None if opened is None else selection.load(opened)
+        if opened is None or specs is None:
+            raise _Reported
+        return opened, lambda keyword: rubrics_of(specs, keyword)
+
+    def _stop_on(self, host: PluginHost) -> None:
+        problems = host.problems()
+        for problem in problems:
+            print_error(problem)
+        if problems:
+            raise _Reported
+
+    def _grader(self, host: PluginHost) -> GraderSpec:
+        record = host.require("grader", self._options["grader"])
+        assert isinstance(record, GraderSpec)
+        if not record.comparable:
+            able = sorted(name for name, item in host.records("grader").items() if getattr(item, "comparable", False))
+            raise VallyError(
+                f"grader '{record.name}' cannot compare", where="--grader", hints=[f"these can: {', '.join(able)}"]
+            )
+        return record
+
+    def _compare(
+        self, host: PluginHost, record: GraderSpec, rubrics: Mapping[str, Rubric], comparison: Comparison
+    ) -> None:
+        pairing = pair_sides(comparison.baseline, comparison.treatment)
+        settings = self._settings(comparison)
+        judged = anyio.run(self._judge, host, record, rubrics, comparison, pairing, settings)
+        document = comparison_record(comparison.names, pairing, judged, self._min_effect or DEFAULT_EFFECT)
+        self._records.append(self._redactor(settings).value(document))
+        self._report(self._records[-1], pairing, settings)
+        self._check(document)
+
+    def _settings(self, comparison: Comparison) -> JudgeSettings:
+        directory = comparison.baseline.path.parent
+        defaults = recorded_defaults(directory, comparison.names.get("evalFile"))
+        effort = self._options["judge_reasoning_effort"] or self._context.environ.get("EVAL_JUDGE_REASONING_EFFORT")
+        return judge_settings(defaults, self._options["judge_model"], effort)
+
+    def _redactor(self, settings: JudgeSettings) -> Redactor:
+        redactor = Redactor(self._context.environ, parameters=dict(self._options["params"]))
+        for secret in provider_secrets(settings.provider) if settings.provider else ():
+            redactor.add("judge_provider", secret)
+        return redactor
+
+    async def _judge(
+        self,
+        host: PluginHost,
+        record: GraderSpec,
+        rubrics: Mapping[str, Rubric],
+        comparison: Comparison,
+        pairing: Pairing,
+        settings: JudgeSettings,
+    ) -> list[JudgedPair]:
+        cache = judge_cache(self._context, self._options, None, self._redactor(settings))
+        judges = JudgePool(host, environ=self._context.environ, cache=cache)
+        comparer = Comparer(host, record, rubrics=rubrics, make_judge=lambda: judges.client(settings))
+        total, done = len(pairing.judged), 0
+
+        def tell(item: JudgedPair) -> None:
+            nonlocal done
+            done += 1
+            if self._shows_progress():
+                glyph = "⚠" if item.result.errored else "✔"
+                click.echo(f"[{done}/{total}] {glyph} {item.pair.baseline.label}", err=True)
+
+        try:
+            return await comparer.compare_all(
+                comparison.baseline,
+                comparison.treatment,
+                pairing.judged,
+                workers=self._options["workers"],
+                on_done=tell,
+            )
+        finally:
+            with anyio.CancelScope(shield=True):
+                for warning in await judges.shutdown():
+                    print_warning(warning)
+
+    def _shows_progress(self) -> bool:
+        display = self._context.display
+        return not display.quiet and display.progress != "none"
+
+    def _report(self, document: Mapping[str, Any], pairing: Pairing, settings: JudgeSettings) -> None:
+        stream = sys.stderr if self._options["output"] == STDOUT else sys.stdout
+        display = self._context.display
+        lines = list(
+            report_lines(
+                document,
+                _mean_metrics(pairing),
+                settings.model,
+                Style(use_color(display.color, self._context.environ, stream)),
+                min_effect=self._min_effect,
+                verbose=display.verbose,
+            )
+        )
+        if display.quiet:
+            lines = [lines[0], *(line for line in lines[1:] if not line.startswith(" "))]
+        click.echo(report_block("\n".join(lines) + "\n", self._context.environ), file=stream, nl=False)
+
+    def _check(self, document: Mapping[str, Any]) -> None:
+        summary = document["summary"]
+        name = f"{document['baseline']} and {document['treatment']}"
+        if not summary["trialCount"]:
+            self._fail(f"{name}: every comparison errored" if summary["erroredCount"] else f"{name}: nothing compared")
+        if self._options["fail_on_regression"] and regressed(summary, self._min_effect):
+            self._fail(f"{name}: the treatment is credibly worse")
+        if self._options["repeats"]:
+            for difference in differences_of_repeats(summary):
+                self._fail(f"{name}: repeats of one configuration differ: {difference}")
+
+    def _fail(self, reason: str) -> None:
+        self._failed.append(reason)
+        print_error(VallyError(reason))
+
+    def _write(self) -> None:
+        output = self._options["output"]
+        if output is None:
+            return
+        data = b"".join(record_line(record) for record in self._records)
+        if output == STDOUT:
+            click.echo(data.decode("utf-8"), nl=False)
+            return
+        path: Path = self._context.cwd / output
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            atomic_write(path, data)
+        except OSError as error:
+            raise VallyError(f"cannot write '{path}': {error.strerror or error}", where="--output") from error
+        if not self._context.display.quiet:
+            click.echo(f"Saved comparison → {output}")
+
+
+class _Reported(VallyError):
+    """What is wrong was printed already."""
+
+    def __init__(self) -> None:
+        super().__init__("")
+
+
+def _mean_metrics(pairing: Pairing) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for name in METRICS:
+        values = [pair.baseline.metrics[name] for pair in pairing.judged if name in pair.baseline.metrics]
+        if values:
+            found[name] = mean(values)
+    return found
+
+
+def run(context: CliContext, options: Mapping[str, Any]) -> int:
+    """Run the command."""
+    try:
+        return CompareSession(context, options).execute()
+    except _Reported:
+        return 1
