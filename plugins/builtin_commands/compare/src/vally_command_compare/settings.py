@@ -6,8 +6,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from vally import (
     DEFAULT_JUDGE_MODEL,
     EvalSpec,
@@ -76,7 +74,7 @@ def _provider(recorded: object) -> ProviderConfig | None:
         del fields["headers"]
     try:
         return ProviderSettings.model_validate(fields).config()
-    except ValidationError:
+    except ValueError:
         print_warning("judge_provider: what the baseline recorded cannot be used; the judge of the program is asked")
         return None
 
