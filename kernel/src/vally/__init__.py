@@ -16,6 +16,7 @@ _NAMES = {
     "vally.run.engine": "RunOutcome",
     "vally.run.plan": "EvalPlan Plan PlanEntry PlanOptions make_plan",
     "vally.run.preparation": "ReadyExecutor",
+    "vally.run.report_stream": "reporting",
     "vally.run.run_output": "RunLayout RunOutput display_path",
     "vally.run.single": "EvalOptions arun_eval run_eval",
     "vally.cli.completion_shells": "completion_script",
