@@ -145,6 +145,23 @@ def test_the_older_spelling_of_junit_makes_a_copy(tmp_path: Path, words: list[st
         assert (tmp_path / copy).read_text(encoding="utf-8") == text
 
 
+def test_the_page_is_one_file_and_text_stays_text(tmp_path: Path) -> None:
+    result = evaluate(tmp_path, "--html", "--output", "json")
+    page = written(result, "eval-results.html")
+    assert json.loads(result.stdout)["artifacts"]["html"].endswith("/eval-results.html")
+    assert page.count("<script>") == page.count("</script>") == 1
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+    assert not re.search(r"(src|href)=\"(?!#)", page)
+    assert not CONTROLS.search(page.replace("\n", ""))
+    assert page.count('class="trial filterable') == 26
+
+
+def test_without_the_option_there_is_no_page(tmp_path: Path) -> None:
+    result = evaluate(tmp_path)
+    assert result.run_dir is not None
+    assert not (result.run_dir / "eval-results.html").exists()
+
+
 def test_lines_are_those_of_the_file(tmp_path: Path) -> None:
     result = evaluate(tmp_path, "--output", "jsonl")
     assert result.stdout == written(result, "results.jsonl")

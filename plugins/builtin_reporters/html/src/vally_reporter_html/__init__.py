@@ -1,0 +1,1 @@
+"""Reporter plugin: an HTML report in one file."""
