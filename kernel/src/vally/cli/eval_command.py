@@ -25,16 +25,24 @@ class EvalCommand(RunCommand):
 @plugin_options
 @display_options
 @click.argument("words", nargs=-1, metavar="")
-@click.pass_obj
-def command(context: CliContext, /, words: tuple[str, ...], **options: Any) -> int:
+@click.pass_context
+def command(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> int:
     """Run stimuli against an agent, grade what it did and write a run directory."""
+    context = ctx.find_object(CliContext)
+    assert context is not None
     if words:
         raise click.UsageError(f"unexpected argument '{words[0]}'\nname spec files with --eval-spec")
     flags = reporter_flags(context, options)
+    resumption = None
+    if options["resume"] is not None:
+        from vally.cli.resumption import Resumption, given_options
+
+        resumption = Resumption(context, options["resume"])
+        options, flags = resumption.options(options, given_options(ctx)), resumption.reporter_flags(flags)
     _check_combinations(options)
     from vally.cli.eval_run import EvalRun
 
-    return EvalRun(context, options, flags).execute()
+    return EvalRun(context, options, flags, resumption).execute()
 
 
 def _check_combinations(options: dict[str, Any]) -> None:

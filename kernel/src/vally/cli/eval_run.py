@@ -15,12 +15,13 @@ from vally.errors import UsageError
 from vally.run.report_stream import reporting
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from vally.cli.context import CliContext
-    from vally.cli.run_session import RunSession
+    from vally.cli.resumption import Resumption
     from vally.host import PluginHost
     from vally.model.evalspec import Project
     from vally.run.plan import Plan
-    from vally.run.run_output import RunOutput
 
 DEFAULT_OUTPUT_DIR = "vally-results"
 
@@ -28,8 +29,15 @@ DEFAULT_OUTPUT_DIR = "vally-results"
 class EvalRun:
     """Carries an invocation from its options to its exit code."""
 
-    def __init__(self, context: CliContext, options: Mapping[str, Any], reporter_flags: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        context: CliContext,
+        options: Mapping[str, Any],
+        reporter_flags: Mapping[str, Any],
+        resumption: Resumption | None = None,
+    ) -> None:
         self._context = context
+        self._resumption = resumption
         self._options = options
         self._choices = RunChoices.of(options, reporter_flags)
         words = SelectionWords(
@@ -94,7 +102,8 @@ class EvalRun:
             plan=plan,
             project=project,
             host=host,
-            output_dir=results_directory(self._context, project, self._options["output_dir"], DEFAULT_OUTPUT_DIR),
+            output_dir=self._output_dir(project),
+            options=self._options,
             diagnostics=self._selection.diagnostics,
             environment_values=self._selection.environment_values,
             suites=self._selection.suite_metadata(),
@@ -108,7 +117,17 @@ class EvalRun:
             for name in plan.skipped:
                 say(f"{name}: skipped (runs: 0)")
             return 0
-        return self._session_run(session, plan, project, host)
+        from vally.cli.eval_json import run_object
+        from vally.run.run_output import RunLayout
+
+        layout = None if self._resumption is not None else RunLayout(parent=self._output_dir(project))
+        outcome = session.run(layout, resumption=self._resumption)
+        return session.finish(outcome, document=lambda code: run_object(outcome, code, session.output))
+
+    def _output_dir(self, project: Project) -> Path:
+        if self._resumption is not None:
+            return self._resumption.directory.path.parent
+        return results_directory(self._context, project, self._options["output_dir"], DEFAULT_OUTPUT_DIR)
 
     def _dry_run(self, plan: Plan) -> int:
         from vally.cli.eval_plan import print_plan
@@ -116,18 +135,3 @@ class EvalRun:
         with reporting():
             print_plan(plan, self._options["output"])
         return 0
-
-    def _session_run(self, session: RunSession, plan: Plan, project: Project, host: PluginHost) -> int:
-        from vally.cli.eval_json import run_object
-        from vally.cli.eval_manifest import write_manifest
-        from vally.run.run_output import RunLayout
-
-        def begin(output: RunOutput) -> None:
-            flags = self._choices.reporter_flags
-            write_manifest(output, self._context, plan, project, host, self._options, flags, session.backend_args)
-
-        layout = RunLayout(
-            parent=results_directory(self._context, project, self._options["output_dir"], DEFAULT_OUTPUT_DIR)
-        )
-        outcome = session.run(layout, on_directory=begin)
-        return session.finish(outcome, document=lambda code: run_object(outcome, code, session.output))

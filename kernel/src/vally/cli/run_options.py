@@ -89,6 +89,7 @@ RESULTS = [
     click.option("--output", type=click.Choice(["text", "json", "jsonl"]), default="text", help="Machine output."),
     click.option("--output-dir", metavar="DIR", help="Parent of the run directory."),
     click.option("--run-id", metavar="ID", callback=_run_id, help="Id of the run instead of a generated one."),
+    click.option("--resume", metavar="RUN_DIR", help="Continue an interrupted run in its directory."),
     click.option("--keep-executor-session-logs", is_flag=True, help="Keep native session logs per trial."),
 ]
 _ALL = [*SELECTION, *EXECUTION, *GRADING, *RESULTS]

@@ -21,6 +21,7 @@ from vally.text.glyphs import fit_glyphs
 
 if TYPE_CHECKING:
     from vally.cli.context import CliContext
+    from vally.cli.resumption import Resumption
     from vally.cli.run_choices import RunChoices
     from vally.host import PluginHost
     from vally.model.evalspec import Diagnostic, Project
@@ -30,15 +31,17 @@ if TYPE_CHECKING:
     from vally.run.preparation import Preparation, ReadyExecutor
     from vally.run.redaction import Redactor
     from vally.run.resuming import Kept
+    from vally.run.run_dir import ManifestFacts
     from vally.run.run_output import RunLayout, RunOutput
 
 
 class RunSession:
     """Runs one plan: `prepare`, then `run`, then `finish`.
 
-    `kind` is what records call the run. `executors` are executors of the command itself, by the names the plan uses.
-    `reporters` are objects that get the events of the run beside the reporters of plugins, first and in order; they
-    need only the methods they want. `environment_values` are process variables that placeholders used.
+    `kind` is what records call the run. `options` are the parameters of the command, for `run-manifest.json`; without
+    them the run has none and cannot be continued. `executors` are executors of the command itself, by the names the
+    plan uses. `reporters` are objects that get the events of the run beside the reporters of plugins, first and in
+    order; they need only the methods they want. `environment_values` are process variables that placeholders used.
     """
 
     def __init__(
@@ -51,6 +54,7 @@ class RunSession:
         host: PluginHost,
         kind: str = "eval",
         output_dir: Path,
+        options: Mapping[str, Any] | None = None,
         diagnostics: Sequence[Diagnostic] = (),
         environment_values: Mapping[str, str] | None = None,
         suites: Mapping[str, Mapping[str, object]] | None = None,
@@ -64,6 +68,7 @@ class RunSession:
         self._host = host
         self._kind = kind
         self._output_dir = output_dir
+        self._options = options
         self._reporting = choices.reporting(context)
         self._diagnostics = tuple(diagnostics)
         self._environment_values = environment_values or {}
@@ -114,26 +119,27 @@ class RunSession:
         self,
         layout: RunLayout | None = None,
         *,
-        resumed: RunOutput | None = None,
-        kept: Sequence[Kept] = (),
+        resumption: Resumption | None = None,
         on_directory: Callable[[RunOutput], None] | None = None,
     ) -> RunOutcome:
         """Run the plan. Raises `VallyError` when it could not start; nothing was written then.
 
         The records go to the directory of `layout`; without one they go to a temporary directory that is removed, and
-        only the reporters of the command hear of the run. `on_directory` is called once the directory exists. A run
-        that is continued has its directory, `resumed`, and what was `kept` of it.
+        only the reporters of the command hear of the run. `resumption` is a run that is continued instead.
+        `on_directory` is called once the directory exists.
         """
         import anyio
 
+        if resumption is not None:
+            resumption.check(self._plan, self._manifest())
         if not self._choices.skip_grade:
             from vally.run.judge_checks import judge_notices
 
             for notice in judge_notices(self._plan, self._host, self._judges):
                 say(notice)
-        if resumed is None and layout is None:
+        if layout is None and resumption is None:
             return self._run_unrecorded()
-        return anyio.run(self._run, layout, resumed, kept, on_directory)
+        return anyio.run(self._run, layout, resumption, on_directory)
 
     def _run_unrecorded(self) -> RunOutcome:
         import tempfile
@@ -144,15 +150,14 @@ class RunSession:
 
         self._silent = True
         with tempfile.TemporaryDirectory(prefix="vally-run-", ignore_cleanup_errors=True) as directory:
-            return anyio.run(self._run, RunLayout(parent=Path(directory).resolve()), None, (), None)
+            return anyio.run(self._run, RunLayout(parent=Path(directory).resolve()), None, None)
 
     _silent = False
 
     async def _run(
         self,
         layout: RunLayout | None,
-        resumed: RunOutput | None,
-        kept: Sequence[Kept],
+        resumption: Resumption | None,
         on_directory: Callable[[RunOutput], None] | None,
     ) -> RunOutcome:
         from vally.cli.event_loop import leave_threads_behind
@@ -166,7 +171,7 @@ class RunSession:
         backend = self._host.create(self._backend.record)
         try:
             await self._prepare_backend(backend)
-            self.output = self._new_output(layout) if resumed is None else resumed
+            kept = self._open(layout, resumption)
             try:
                 for warning in self.output.warnings:
                     print_warning(warning)
@@ -204,15 +209,38 @@ class RunSession:
             except Exception as error:
                 print_warning(f"backend '{record.name}' did not shut down: {described(error)}")
 
-    def _new_output(self, layout: RunLayout | None) -> RunOutput:
+    def _open(self, layout: RunLayout | None, resumption: Resumption | None) -> Kept | None:
+        """Make the run directory, or take that of the run which is continued; returns what is kept of it."""
         from vally.run.run_output import RunOutput, display_path
 
-        assert layout is not None
-        parts = dict.fromkeys(evaluation.part for evaluation in self._plan.evals) or {"": None}
         display = display_path(self._project.root, self._context.cwd)
-        return RunOutput.create(layout, self.redactor(), datetime.now(UTC), display, parts)
+        if resumption is not None:
+            self.output, kept = resumption.open(self._plan, self.redactor(), display)
+            return kept
+        assert layout is not None
+        parts = dict.fromkeys(evaluation.part for evaluation in self._plan.evals)
+        self.output = RunOutput.create(layout, self.redactor(), datetime.now(UTC), display, parts)
+        if self._options is not None and not self._silent:
+            try:
+                self.output.directory.write_manifest(self._manifest())
+            except OSError as error:
+                print_warning(f"run-manifest.json not written: {error.strerror or error}")
+        return None
 
-    def _engine(self, backend: Any, kept: Sequence[Kept]) -> Engine:
+    def _manifest(self) -> ManifestFacts:
+        from vally.cli.run_manifest import manifest_facts, stored_options
+
+        return manifest_facts(
+            self._plan,
+            self._project,
+            self._host,
+            kind=self._kind,
+            stored=stored_options(self._context, self._options or {}, self._choices.reporter_flags),
+            params=dict(self._choices.params),
+            backend_args=self._backend.args,
+        )
+
+    def _engine(self, backend: Any, kept: Kept | None) -> Engine:
         from vally.run.engine import Engine
         from vally.run.reporters import ReporterBoard, active_reporters, own_feeds
 

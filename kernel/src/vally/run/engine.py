@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -28,6 +28,7 @@ from vally.run.reporting import (
     TrialPhase,
     TrialStart,
 )
+from vally.run.resuming import Kept
 from vally.run.stopping import Stopping
 from vally.run.summary import RunTally
 from vally.run.trial_record import described, skipped_result
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from vally.run.plan import Plan
     from vally.run.preparation import Preparation
     from vally.run.redaction import Redactor
-    from vally.run.resuming import Kept
     from vally.run.run_output import RunOutput
     from vally.run.trial import TrialItem
 
@@ -105,7 +105,7 @@ class Engine:
         output: RunOutput,
         redactor: Redactor,
         settings: RunSettings,
-        kept: Sequence[Kept] = (),
+        kept: Kept | None = None,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._plan = plan
@@ -150,10 +150,10 @@ class Engine:
             budgets=self._budgets,
             write_failure=self._write_failed,
         )
-        self._kept = kept
+        self._kept = kept or Kept()
         self._lines: list[str] = []
         self._started = time.monotonic()
-        self._started_at = timestamp()
+        self._started_at = self._kept.started_at or timestamp()
 
     async def run(self) -> RunOutcome:
         """Run every item that can be run, record all, and close the run. Raises `ResultsWriteError` never."""
@@ -163,6 +163,7 @@ class Engine:
                 group.start_soon(feed.run)
             with self._stopping.signals(self._settings.handle_signals):
                 await self._start()
+                await self._replay()
                 await self._trials()
                 outcome = await self._close()
             group.cancel_scope.cancel()
@@ -197,8 +198,17 @@ class Engine:
             return {}
         return {item.planned.variant: self._output.parts[item.part].path for item in self._plan.evals}
 
+    async def _replay(self) -> None:
+        """Let tallies and reporters see the records of earlier attempts, which are on disk already."""
+        if not self._kept.places:
+            return
+        for item in self._plan.items():
+            place = self._kept.place(item)
+            if place is not None:
+                await self._recorder.replay(item, place.read() + b"\n")
+
     async def _trials(self) -> None:
-        items = self._plan.items()
+        items = (item for item in self._plan.items() if self._kept.place(item) is None)
         workers = max(1, min(self._settings.workers, self._plan.total))
         async with anyio.create_task_group() as group:
             for _ in range(workers):
@@ -271,7 +281,8 @@ class Engine:
         evals_of: dict[str, list[int]] = {}
         for evaluation in self._plan.evals:
             evals_of.setdefault(evaluation.part, []).append(evaluation.planned.index)
-        completed_at, duration = timestamp(), round((time.monotonic() - self._started) * 1000)
+        duration = self._kept.duration_ms + round((time.monotonic() - self._started) * 1000)
+        completed_at = timestamp()
         make = partial(
             self._tally.run_summary,
             run_id=self._plan.options.run_id,

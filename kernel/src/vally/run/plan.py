@@ -90,6 +90,10 @@ class Plan:
                 for trial in range(evaluation.trials):
                     yield self._item(evaluation, position, trial)
 
+    def skills(self, stimulus: Stimulus) -> tuple[Path, ...]:
+        """Directories of the skills that a stimulus offers."""
+        return _offered_skills(stimulus, self.options)
+
     def _item(self, evaluation: EvalPlan, position: int, trial: int) -> TrialItem:
         stimulus = evaluation.stimuli[position]
         planned = evaluation.planned

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import anyio
 import anyio.to_thread
 
+from vally.model.jsonio import parse_json
+from vally.model.results import load_trial_result
 from vally.run.reporting import EvalComplete, TrialDone
 from vally.run.results_file import ResultsWriteError
 from vally.run.summary import TrialFacts
@@ -80,6 +82,14 @@ class Recorder:
             await self._tell(record)
         else:
             self._unwritten.append(record)
+
+    async def replay(self, item: TrialItem, line: bytes) -> None:
+        """Count a record that is in the file already, and let reporters see it."""
+        result = load_trial_result(parse_json(line))
+        threshold = self._plan.evals[item.eval_index].threshold
+        facts = TrialFacts.from_result(result, threshold, eval_index=item.eval_index)
+        self._tally.add(facts)
+        await self._tell(_Record(item=item, result=result, line=line, facts=facts))
 
     async def _made(self, item: TrialItem, result: TrialResult) -> _Record:
         try:

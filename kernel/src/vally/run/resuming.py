@@ -1,25 +1,99 @@
-"""The results file of a run that is continued: what is kept of it, and the former file beside it."""
+"""Continuing a run in its directory: which records stay, and the results files rewritten with them."""
 
 from __future__ import annotations
 
 import os
 import secrets
 import shutil
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from vally.model.jsonio import parse_json, parse_timestamp, without_surrogates
 from vally.run.atomic import sync_directory
+from vally.run.results_file import RESULTS_NAME, index_results
+from vally.run.verdicts import STOP_REASONS
+
+if TYPE_CHECKING:
+    from vally.run.run_dir import RunDirectory
+    from vally.run.trial import TrialItem
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """A record of an earlier attempt that stays: where its line lies in the results file of which part."""
+class Place:
+    """Where the line of a record lies: the part of the run directory, and its bytes in the results file there."""
 
-    item_id: str
-    part: str
+    path: Path
     offset: int
     length: int
+
+    def read(self) -> bytes:
+        """The line, without its LF."""
+        with self.path.open("rb") as file:
+            file.seek(self.offset)
+            return file.read(self.length)
+
+
+@dataclass(slots=True)
+class Kept:
+    """The records of earlier attempts that stay, by item id, and how long those attempts took in milliseconds."""
+
+    started_at: str | None = None
+    places: dict[str, Place] = field(default_factory=dict)
+    duration_ms: int = 0
+
+    def place(self, item: TrialItem) -> Place | None:
+        """Where the record of an item lies; None for one that is to be run."""
+        return self.places.get(without_surrogates(item.item_id)) if self.places else None
+
+
+def keep_records(parts: Mapping[str, RunDirectory], items: Iterable[TrialItem], started_at: str) -> Kept:
+    """Rewrite the results files of a run with the records that stay, and clear the way for all other items.
+
+    Kept are trials that were executed and those that the executor skipped. The directory of an item that is to be run
+    again is removed, so that it holds nothing of an earlier attempt. Raises `OSError`.
+    """
+    kept = Kept(started_at=started_at)
+    for directory in parts.values():
+        directory.make()
+        _keep_part(directory.results_path, kept)
+    for item in items:
+        if kept.place(item) is None:
+            shutil.rmtree(parts[item.part].trial_dir(item.segments), ignore_errors=True)
+    return kept
+
+
+def _keep_part(path: Path, kept: Kept) -> None:
+    source = results_to_resume(path)
+    if not source.exists():
+        return
+    places: dict[str, Place] = {}
+    restart_results(path, _kept_lines(source, path, places, kept))
+    kept.places |= places
+
+
+def _kept_lines(source: Path, target: Path, places: dict[str, Place], kept: Kept) -> Iterator[bytes]:
+    started = parse_timestamp(kept.started_at)
+    offset = 0
+    for raw in index_results(source).raw_lines():
+        record = parse_json(raw)
+        if not stays(record):
+            continue
+        places[str(record.get("itemId"))] = Place(target, offset, len(raw))
+        offset += len(raw) + 1
+        begun = parse_timestamp(record.get("startedAt"))
+        if started is not None and begun is not None:
+            end = (begun - started).total_seconds() * 1000 + (record.get("durationMs") or 0)
+            kept.duration_ms = max(kept.duration_ms, round(end))
+        yield raw
+
+
+def stays(record: Mapping[str, Any]) -> bool:
+    """Whether the record of a trial is final: it was executed, or its executor declined it."""
+    if record.get("status") == "skipped":
+        return record.get("skipReason") not in STOP_REASONS
+    return record.get("status") == "success"
 
 
 def results_to_resume(path: Path) -> Path:
@@ -33,6 +107,7 @@ def restart_results(path: Path, kept: Iterable[bytes]) -> None:
 
     A crash at any moment leaves the former or the new file whole. Raises `OSError`; nothing has changed then.
     """
+    _remove_leftovers(path.parent)
     token = secrets.token_hex(6)
     fresh = path.with_name(f".{path.name}.{token}.tmp")
     former = path.with_name(f".{_previous(path).name}.{token}.tmp")
@@ -50,6 +125,11 @@ def restart_results(path: Path, kept: Iterable[bytes]) -> None:
     finally:
         for leftover in (fresh, former):
             leftover.unlink(missing_ok=True)
+
+
+def _remove_leftovers(directory: Path) -> None:
+    for leftover in directory.glob(f".{RESULTS_NAME}*.tmp"):
+        leftover.unlink(missing_ok=True)
 
 
 def _second_name(path: Path, name: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from vally.errors import VallyError
 from vally.model.jsonio import canonical_json, encode_document, timestamp
-from vally.model.results import TrialResult
+from vally.model.results import MAIN_VARIANT, TrialResult
 from vally.run.atomic import atomic_write, sync_directory
 from vally.run.lock import RunLock
 from vally.run.results_file import RESULTS_NAME
@@ -156,12 +156,27 @@ class ManifestSpec:
     path: str
     name: str
     sha256: str
+    variant: str = MAIN_VARIANT
     defaults: Mapping[str, Any] = field(default_factory=dict)
+
+    def record(self) -> dict[str, Any]:
+        """The spec as the manifest has it; the variant only where a run has several."""
+        variant = {} if self.variant == MAIN_VARIANT else {"variant": self.variant}
+        return {
+            "path": self.path,
+            "name": self.name,
+            **variant,
+            "sha256": self.sha256,
+            "defaults": dict(self.defaults),
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManifestFacts:
-    """What `run-manifest.json` records. `params` and `backend_args` are given in clear and stored as hashes."""
+    """What `run-manifest.json` records. `params` and `backend_args` are given in clear and stored as hashes.
+
+    `skills` maps directories of skills to the SHA-256 of their SKILL.md.
+    """
 
     run_id: str
     tool_version: str
@@ -172,9 +187,14 @@ class ManifestFacts:
     options: Mapping[str, Any] = field(default_factory=dict)
     plugins: Sequence[Any] = ()
     specs: Sequence[ManifestSpec] = ()
+    skills: Mapping[str, str] = field(default_factory=dict)
     params: Mapping[str, str] = field(default_factory=dict)
     backend_args: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
     items: Sequence[str] = ()
+
+    def skill_records(self) -> list[dict[str, str]]:
+        """The skills as the manifest has them."""
+        return [{"path": path, "sha256": digest} for path, digest in self.skills.items()]
 
 
 def run_manifest(facts: ManifestFacts) -> dict[str, Any]:
@@ -190,10 +210,8 @@ def run_manifest(facts: ManifestFacts) -> dict[str, Any]:
         "seed": facts.seed,
         "options": dict(facts.options),
         "plugins": list(facts.plugins),
-        "specs": [
-            {"path": spec.path, "name": spec.name, "sha256": spec.sha256, "defaults": dict(spec.defaults)}
-            for spec in facts.specs
-        ],
+        "specs": [spec.record() for spec in facts.specs],
+        "skills": facts.skill_records(),
         "params": hash_values(facts.params),
         "backendArgs": hash_values(facts.backend_args),
         "items": list(facts.items),
