@@ -1,0 +1,1 @@
+"""Executor plugin: GitHub Copilot through its SDK."""

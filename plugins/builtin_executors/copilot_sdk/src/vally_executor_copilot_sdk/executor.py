@@ -1,0 +1,151 @@
+"""Running GitHub Copilot."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from vally import (
+    ExecutorError,
+    ExecutorOptions,
+    LocalProcessRunner,
+    RunContext,
+    Stimulus,
+    Trajectory,
+    agent_environment,
+)
+from vally_executor_copilot_sdk.client import ClientSettings, RuntimeClient
+from vally_executor_copilot_sdk.clients import ClientChooser, check_login
+from vally_executor_copilot_sdk.config import CopilotConfig
+from vally_executor_copilot_sdk.environment import github_token, host_copilot_home, runtime_environment
+from vally_executor_copilot_sdk.pool import ClientPool
+from vally_executor_copilot_sdk.provider import model_access
+from vally_executor_copilot_sdk.runtime import Places, find_runtime, installed_runtime
+from vally_executor_copilot_sdk.trial import Trial
+
+
+class CopilotExecutor:
+    """Runs sessions of the Copilot runtime; see `CopilotConfig`.
+
+    Needs asyncio, as the SDK does. The runtime is looked for once per run.
+    """
+
+    def __init__(self) -> None:
+        self.pool = ClientPool()
+        self._chooser = ClientChooser()
+        self._context: RunContext | None = None
+        self._runtimes: dict[Path | None, asyncio.Task[Path]] = {}
+        self._said: set[str] = set()
+
+    def configure(self, context: RunContext) -> None:
+        """Remember what is known of the run."""
+        self._context = context
+
+    def host_paths(self, config: CopilotConfig) -> Sequence[Path]:
+        """The directory of the runtime."""
+        found = installed_runtime(config.cli_path, self._places(None))
+        if found is None:
+            return []
+        # The small runtime needs what was unpacked beside it.
+        whole = [parent for parent in found.parents if (parent / "prebuilds").is_dir()]
+        return [whole[0] if whole else found.parent]
+
+    async def execute(self, stimulus: Stimulus, options: ExecutorOptions) -> Trajectory:
+        """Run every turn of the stimulus in a session of its own."""
+        config = _config(options)
+        if options.runner.network != "host":
+            raise ExecutorError(
+                f"a backend that gives the agent the network '{options.runner.network}' is not supported",
+                code="unsupported-option",
+            )
+        if config.provider is not None and config.provider.notice is not None:
+            self._say_once(config.provider.notice, options)
+        access = model_access(config.provider, options)
+        runtime = await self._runtime(config.cli_path, options)
+        choice = self._chooser.choose(config, options, access, runtime, lambda text: self._say_once(text, options))
+        return await Trial(config, stimulus, options, self.pool, choice).run()
+
+    async def preflight(self, config: CopilotConfig) -> str:
+        """Start a runtime and look for a login; says what was started."""
+        places = self._places(None)
+        runtime = await anyio.to_thread.run_sync(find_runtime, config.cli_path, places, self._warn)
+        directory = Path(await anyio.to_thread.run_sync(lambda: tempfile.mkdtemp(prefix="vally-copilot-")))
+        client = RuntimeClient(self._probe_settings(config, places.process_env, runtime, directory))
+        try:
+            await client.start()
+            if config.provider is None and github_token(places.process_env) is None:
+                await check_login(client)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await client.close()
+                await client.settings.runner.kill_all()
+        return f"Copilot runtime {client.version} ({runtime})"
+
+    async def shutdown(self) -> None:
+        """End every runtime process."""
+        await self.pool.shutdown()
+
+    def _places(self, options: ExecutorOptions | None) -> Places:
+        context = self._context
+        env: Mapping[str, str] = {}
+        if options is not None and options.process_env:
+            env = options.process_env
+        elif context is not None:
+            env = context.process_env
+        return Places(
+            process_env=env,
+            cache=None if context is None else context.cache_dir,
+            project=None if context is None else context.project_root,
+        )
+
+    async def _runtime(self, cli_path: Path | None, options: ExecutorOptions) -> Path:
+        task = self._runtimes.get(cli_path)
+        if task is None:
+            places = self._places(options)
+            search = anyio.to_thread.run_sync(find_runtime, cli_path, places, self._warn)
+            task = self._runtimes[cli_path] = asyncio.create_task(search)
+        return await asyncio.shield(task)
+
+    def _probe_settings(
+        self, config: CopilotConfig, process_env: Mapping[str, str], runtime: Path, directory: Path
+    ) -> ClientSettings:
+        host_home = host_copilot_home(process_env)
+        logged_in = config.provider is None and github_token(process_env) is None
+        env, _ = agent_environment(
+            process_env,
+            home_dir=directory / "home",
+            tmp_dir=directory / "tmp",
+            workspace=directory,
+            spec_env={},
+            assets_dir=None,
+            trial_id=directory.name,
+        )
+        return ClientSettings(
+            runtime=runtime,
+            directory=directory,
+            copilot_home=host_home or directory / "copilot-home",
+            env=runtime_environment(env, logged_in=logged_in, host_home=host_home is not None),
+            runner=LocalProcessRunner(directory.name, env, cwd=directory, owned_dirs=[directory]),
+            logged_in=logged_in,
+        )
+
+    def _say_once(self, text: str, options: ExecutorOptions) -> None:
+        if text not in self._said:
+            self._said.add(text)
+            if self._context is not None:
+                self._context.on_warning(text)
+            else:
+                options.log.warning(text)
+
+    def _warn(self, text: str) -> None:
+        if self._context is not None:
+            self._context.on_warning(text)
+
+
+def _config(options: ExecutorOptions) -> CopilotConfig:
+    return options.executor_config if isinstance(options.executor_config, CopilotConfig) else CopilotConfig()

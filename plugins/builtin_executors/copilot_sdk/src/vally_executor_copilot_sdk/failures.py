@@ -1,0 +1,81 @@
+"""What an error of a session means for its trial."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from vally import ExecutorError
+
+STDERR_BYTES = 4096
+_STATUS_OF_TYPE = {"authentication": 401, "authorization": 403, "rate_limit": 429}
+_RETRYABLE = frozenset({408, 409, 425, 429})
+_CREDENTIALS = frozenset({401, 403})
+_LIMITS = frozenset({"context_limit", "session_limit"})
+_REFUSALS = frozenset({"content_filter", "refusal"})
+_STDERR = "\nstderr: "
+
+
+def infrastructure_error(data: Mapping[str, Any], *, transport: bool, acted: bool) -> ExecutorError | None:
+    """The exception for a `session.error`; None when the agent itself failed, which is a trajectory.
+
+    `transport` says that the last call of the model found no connection, `acted` that the agent did something before.
+    """
+    kind, message = data.get("errorType"), str(data.get("message") or "the session ended with an error")
+    status = data.get("statusCode")
+    if not isinstance(status, int):
+        status = _STATUS_OF_TYPE.get(str(kind))
+    if status is None:
+        return ExecutorError.of_provider(message, status=None) if transport else None
+    if acted and status not in _RETRYABLE | _CREDENTIALS and status < 500:
+        return None
+    return ExecutorError.of_provider(message, status=status, retry_after_ms=_retry_after(data))
+
+
+def end_reason_of_error(data: Mapping[str, Any]) -> str:
+    """How a session ended that failed by itself."""
+    kind = str(data.get("errorType"))
+    if kind in _LIMITS:
+        return "budget"
+    return "refused" if kind in _REFUSALS else "error"
+
+
+def end_reason_of_answer(finish_reason: object) -> str:
+    """How a session ended whose last answer ended for this reason."""
+    if finish_reason in ("length", "max_tokens", "max_output_tokens"):
+        return "budget"
+    return "refused" if finish_reason in _REFUSALS else "completed"
+
+
+def crash(error: BaseException) -> ExecutorError:
+    """The runtime ended; the SDK tells its exit code and what it wrote to stderr."""
+    told, _, stderr = str(error).partition(_STDERR)
+    reason = told.replace("CLI process", "the Copilot runtime").strip() or "the Copilot runtime ended"
+    return ExecutorError(reason, code="agent-crashed", retryable=True, details=_details(stderr))
+
+
+def start_failure(error: BaseException) -> ExecutorError:
+    """The runtime did not get ready."""
+    told, _, stderr = str(error).partition(_STDERR)
+    if "protocol version" in told.lower():
+        return ExecutorError(f"the Copilot runtime does not fit the SDK: {told}", code="executor-unavailable")
+    reason = " ".join(told.split()) or type(error).__name__
+    return ExecutorError(
+        f"the Copilot runtime did not start: {reason}",
+        code="agent-start-failed",
+        retryable=True,
+        details=_details(stderr),
+    )
+
+
+def _details(stderr: str) -> dict[str, object] | None:
+    tail = stderr.strip()[-STDERR_BYTES:]
+    return {"stderr": tail} if tail else None
+
+
+def _retry_after(data: Mapping[str, Any]) -> int | None:
+    for name, factor in (("retryAfterMs", 1), ("retryAfterSeconds", 1000), ("retryAfter", 1000)):
+        value = data.get(name)
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            return round(value * factor)
+    return None

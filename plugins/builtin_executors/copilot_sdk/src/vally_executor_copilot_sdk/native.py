@@ -1,0 +1,61 @@
+"""Events of the runtime in their own form: as they come from the SDK, and as the runtime keeps them in a file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from vally import parse_timestamp, timestamp
+
+Native = Mapping[str, Any]
+"""`{id, type, timestamp, parentId, agentId?, ephemeral?, data}`; `data` is a mapping."""
+
+PROMPT = "vally.prompt"
+"""Type of the event that stands for a prompt that was sent; it never comes from the runtime."""
+
+_UNKNOWN = "unknown"
+
+
+def live_event(event: Any) -> tuple[Native, bool]:
+    """An event of the SDK in the runtime's form, and whether the SDK knows its type."""
+    told = event.to_dict()
+    data = told.get("data")
+    moment = parse_timestamp(told.get("timestamp"))
+    native = {**told, "data": data if isinstance(data, dict) else {}, "timestamp": timestamp(moment)}
+    return native, event.type.value != _UNKNOWN
+
+
+def prompt_event(content: str, attachments: list[str]) -> Native:
+    """A prompt that is sent now."""
+    return {"type": PROMPT, "timestamp": timestamp(), "data": {"content": content, "attachments": attachments}}
+
+
+def session_file(copilot_home: Path, session_id: str) -> Path:
+    """Where the runtime keeps the events of a session."""
+    return copilot_home / "session-state" / session_id / "events.jsonl"
+
+
+def read_session(path: Path) -> list[Native]:
+    """The events that the runtime has written so far; lines that are not whole are left out."""
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError:
+        return []
+    return [event for event in map(_parsed, lines) if event is not None]
+
+
+def of_main_agent(event: Native) -> bool:
+    """Whether an event belongs to the agent itself, not to one that it started."""
+    return not event.get("agentId")
+
+
+def _parsed(line: bytes) -> Native | None:
+    try:
+        value = json.loads(line)
+    except ValueError:
+        return None
+    if not isinstance(value, dict) or not isinstance(value.get("type"), str):
+        return None
+    return value if isinstance(value.get("data"), dict) else {**value, "data": {}}

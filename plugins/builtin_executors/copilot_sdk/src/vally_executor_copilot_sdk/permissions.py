@@ -1,0 +1,135 @@
+"""What the agent may do: policies, and the answers to the runtime's requests."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import anyio.to_thread
+from pydantic import Field
+
+from vally import CamelConfig, Pattern, RegexError, RegexTimeout, compile_regex
+
+Kind = Literal[
+    "shell",
+    "read",
+    "write",
+    "url",
+    "mcp",
+    "custom-tool",
+    "memory",
+    "hook",
+    "workflow",
+    "extension-management",
+    "extension-permission-access",
+    "extension-env-access",
+]
+Decision = Literal["allow", "deny"]
+_PATHS = {"read": "path", "write": "fileName"}
+_SUBJECTS = {**_PATHS, "shell": "fullCommandText", "url": "url", "memory": "fact", "workflow": "name"}
+
+
+class PermissionRule(CamelConfig):
+    """Decides requests of one kind, those that `match` fits: a command, path, URL or tool name."""
+
+    kind: Kind
+    match: Pattern | None = None
+    decision: Decision
+    feedback: str | None = None
+
+
+class PermissionRules(CamelConfig):
+    """The first rule that fits decides, else `default`."""
+
+    default: Decision
+    rules: list[PermissionRule] = Field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a request got; `feedback` is told to the agent."""
+
+    allowed: bool
+    feedback: str | None = None
+
+
+Policy = Literal["allow-all", "workspace", "deny-all"] | PermissionRules
+
+
+@dataclass(frozen=True, slots=True)
+class Permissions:
+    """Answers the requests of one session.
+
+    `work_dir` is what relative paths are relative to, `roots` are the directories that the policy `workspace` opens.
+    """
+
+    policy: Policy
+    work_dir: Path
+    roots: Sequence[Path] = field(default_factory=tuple)
+
+    def decide(self, request: Mapping[str, Any]) -> Answer:
+        """Answer a request in the runtime's own form. Blocks while a pattern is matched."""
+        if isinstance(self.policy, PermissionRules):
+            return self._by_rules(self.policy, request)
+        if self.policy == "workspace":
+            return self._by_place(request)
+        return Answer(self.policy == "allow-all", None if self.policy == "allow-all" else "Nothing is allowed here.")
+
+    def _by_rules(self, policy: PermissionRules, request: Mapping[str, Any]) -> Answer:
+        kind, subject = request.get("kind"), subject_of(request)
+        for rule in policy.rules:
+            if rule.kind == kind and _fits(rule, subject):
+                return Answer(rule.decision == "allow", rule.feedback)
+        return Answer(policy.default == "allow")
+
+    def _by_place(self, request: Mapping[str, Any]) -> Answer:
+        kind = request.get("kind")
+        if kind == "url":
+            return Answer(False, "Addresses of the network are not allowed here.")
+        if kind in _PATHS and not self._is_inside(subject_of(request)):
+            return Answer(False, "Only paths inside the workspace are allowed here.")
+        return Answer(True)
+
+    def _is_inside(self, path: str) -> bool:
+        try:
+            real = Path(os.path.realpath(self.work_dir / path))
+        except (OSError, ValueError):
+            return False
+        return any(real.is_relative_to(os.path.realpath(root)) for root in (self.work_dir, *self.roots))
+
+
+def subject_of(request: Mapping[str, Any]) -> str:
+    """The command, path, URL or tool name that a request is about; tools of MCP servers as the agent names them."""
+    kind = request.get("kind")
+    if kind == "mcp":
+        return f"{request.get('serverName', '')}-{request.get('toolName', '')}"
+    value = request.get(_SUBJECTS.get(str(kind), "toolName"))
+    return value if isinstance(value, str) else ""
+
+
+def permission_handler(permissions: Permissions) -> Callable[[Any, Any], Any]:
+    """The handler that the SDK calls for each request; it never waits for a person."""
+    from copilot.rpc import PermissionDecisionApproveOnce, PermissionDecisionReject
+
+    async def answer(request: Any, _: Any) -> Any:
+        asked = request.to_dict()
+        if permissions.policy == "allow-all":
+            decided = Answer(True)
+        else:
+            decided = await anyio.to_thread.run_sync(permissions.decide, asked)
+        return PermissionDecisionApproveOnce() if decided.allowed else PermissionDecisionReject(decided.feedback)
+
+    return answer
+
+
+def _fits(rule: PermissionRule, text: str) -> bool:
+    if rule.match is None:
+        return True
+    try:
+        return compile_regex(rule.match).search(text) is not None
+    except (RegexTimeout, RegexError):
+        # A pattern that cannot be decided must open nothing.
+        return rule.decision == "deny"

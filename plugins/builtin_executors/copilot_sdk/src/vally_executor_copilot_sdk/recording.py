@@ -1,0 +1,121 @@
+"""The record of one session: every event goes to all that want it, and the trajectory is made of them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+
+from vally import Event, ExecutorOptions, Stimulus, Trajectory, TrajectoryBuilder
+from vally_executor_copilot_sdk.mapping import EventMapper
+from vally_executor_copilot_sdk.native import PROMPT, Native, live_event, read_session
+from vally_executor_copilot_sdk.repair import repaired, unanswered
+
+FILE_WAIT_S = 1.0
+_FILE_STEP_S = 0.05
+
+
+class SessionRecord:
+    """Takes the events of a session as they come; `listeners` hear of each one."""
+
+    def __init__(
+        self, stimulus: Stimulus, options: ExecutorOptions, listeners: tuple[Callable[[Native], None], ...] = ()
+    ) -> None:
+        self._stimulus = stimulus
+        self._options = options
+        self._listeners = listeners
+        self._events: list[Native] = []
+        self._began: float | None = None
+        self._log = _live_log(options)
+        self.builder = self._new_builder(options)
+        self._mapper = EventMapper(self.builder)
+        self._repairs = [0, 0, 0]
+
+    def on_event(self, event: Any) -> None:
+        """Listen to the SDK."""
+        native, known = live_event(event)
+        self._options.on_raw_event(native)
+        self._write(native)
+        for listener in self._listeners:
+            listener(native)
+        if known:
+            self.take(native)
+
+    def take(self, event: Native) -> None:
+        """Record an event in the runtime's own form."""
+        if self._began is None and event["type"] == PROMPT:
+            self._began = time.monotonic()
+        self._events.append(event)
+        self._mapper.feed(event)
+
+    async def complete(self, path: Path, *, wait: bool) -> None:
+        """Add what only the file of the session tells; with `wait` results that are missing get a second to appear."""
+        until = time.monotonic() + (FILE_WAIT_S if wait else 0.0)
+        while True:
+            persisted = await anyio.to_thread.run_sync(read_session, path)
+            told = {event["data"].get("toolCallId") for event in persisted if _is_result(event)}
+            if unanswered(self._events) <= told or time.monotonic() >= until:
+                break
+            await anyio.sleep(_FILE_STEP_S)
+        found = repaired(self._events, persisted)
+        if found.changed:
+            counts = (found.tool_results, found.usage_records, found.others)
+            self._repairs = [old + new for old, new in zip(self._repairs, counts, strict=True)]
+            self._rebuild(list(found.events))
+
+    def repair_warning(self) -> str | None:
+        """What is to be said about all repairs; None when there were none."""
+        results, usages, others = self._repairs
+        if not any(self._repairs):
+            return None
+        more = f", {others} other events" if others else ""
+        return f"{results} tool results, {usages} usage records{more} were read from the session file"
+
+    def finish(self, end_reason: str) -> Trajectory:
+        """The trajectory of what was recorded."""
+        trajectory = self.builder.finish(end_reason)
+        if trajectory.metrics is None or self._began is None:
+            return trajectory
+        # A builder that was made anew does not know when the first prompt was sent.
+        wall = round((time.monotonic() - self._began) * 1000)
+        return trajectory.model_copy(update={"metrics": trajectory.metrics.model_copy(update={"wall_time_ms": wall})})
+
+    def _rebuild(self, events: list[Native]) -> None:
+        metadata = self.builder.metadata
+        self.builder = self._new_builder(replace(self._options, on_event=_ignore))
+        self.builder.metadata = metadata
+        self._mapper = EventMapper(self.builder)
+        self._events = events
+        for event in events:
+            self._mapper.feed(event)
+
+    def _new_builder(self, options: ExecutorOptions) -> TrajectoryBuilder:
+        return TrajectoryBuilder(self._stimulus, options, executor="copilot-sdk", skill_events=True)
+
+    def _write(self, event: Native) -> None:
+        if self._log is not None:
+            with contextlib.suppress(OSError), self._log.open("a", encoding="utf-8", errors="replace") as file:
+                file.write(self._options.redact(json.dumps(event, default=str)) + "\n")
+
+
+def _live_log(options: ExecutorOptions) -> Path | None:
+    if not options.log.isEnabledFor(logging.DEBUG):
+        return None
+    options.trial_dir.mkdir(parents=True, exist_ok=True)
+    return options.trial_dir / "live-events.jsonl"
+
+
+def _is_result(event: Native) -> bool:
+    return bool(event["type"] == "tool.execution_complete")
+
+
+def _ignore(_: Event) -> None:
+    return None

@@ -1,0 +1,103 @@
+"""Trials of the executor without a backend: the real runtime, a model server whose answers stand in the prompts."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import agents
+import pytest
+
+from vally import ExecutorOptions, Trajectory, run_agent
+from vally.testing import MockLlm, executor_options, process_sentinel, stimulus
+from vally_executor_copilot_sdk.config import CopilotConfig
+from vally_executor_copilot_sdk.executor import CopilotExecutor
+
+KEY = "MOCK_API_KEY"
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def runtime() -> Path:
+    return agents.copilot_runtime()
+
+
+@pytest.fixture
+def llm() -> Iterator[MockLlm]:
+    with MockLlm() as server:
+        yield server
+
+
+@pytest.fixture
+def trial_id() -> Iterator[str]:
+    made = str(uuid.uuid4())
+    with process_sentinel(made):
+        yield made
+
+
+@pytest.fixture
+def process_env(runtime: Path) -> dict[str, str]:
+    """What the program finds around it: the runtime, and a key for the model server."""
+    return {"COPILOT_CLI_PATH": str(runtime), KEY: "mock-key-4711", "COPILOT_SKIP_CLI_DOWNLOAD": "1"}
+
+
+@pytest.fixture
+def provider(llm: MockLlm) -> Callable[..., dict[str, Any]]:
+    """The model server as a provider of one dialect."""
+
+    def make(dialect: str = "completions", **keys: Any) -> dict[str, Any]:
+        own = {"baseUrl": llm.url} if dialect == "anthropic" else {"baseUrl": f"{llm.url}/v1", "wireApi": dialect}
+        kind = "anthropic" if dialect == "anthropic" else "openai"
+        return {"type": kind, **own, "apiKeyEnv": KEY, "model": "mock-model", **keys}
+
+    return make
+
+
+class Runs:
+    """Runs trials one after the other with one executor."""
+
+    def __init__(self, directory: Path, trial_id: str, process_env: Mapping[str, str], provider: Any) -> None:
+        self.executor = CopilotExecutor()
+        self.directory = directory
+        self._trial_id = trial_id
+        self._process_env = process_env
+        self._provider = provider
+
+    @property
+    def work(self) -> Path:
+        return self.directory / "work"
+
+    def options(self, config: Mapping[str, Any] | None = None, **fields: Any) -> ExecutorOptions:
+        """Options of a trial; keys of the config with which it asks the model server, and other fields."""
+        values = {"provider": self._provider(), **(config or {})}
+        env = {**self._process_env, **fields.pop("process_env", {})}
+        parsed = CopilotConfig.model_validate(values, by_alias=True)
+        facts = {"trial_id": self._trial_id, "executor_config": parsed, "process_env": env, **fields}
+        return executor_options(self.directory, **facts)
+
+    async def __call__(self, *prompts: str, config: Mapping[str, Any] | None = None, **fields: Any) -> Trajectory:
+        """Run a trial as a backend does."""
+        options = self.options(config, **fields)
+        try:
+            return await run_agent(self.executor, stimulus(*prompts), options, blocking=False)
+        finally:
+            await options.runner.kill_all()
+
+
+@pytest.fixture
+async def run(
+    tmp_path: Path, trial_id: str, process_env: Mapping[str, str], provider: Callable[..., dict[str, Any]]
+) -> AsyncIterator[Runs]:
+    runs = Runs(tmp_path.resolve(), trial_id, process_env, provider)
+    runs.work.mkdir()
+    yield runs
+    await runs.executor.shutdown()
+
+
+Execute = Callable[..., Awaitable[Trajectory]]
