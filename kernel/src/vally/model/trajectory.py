@@ -236,16 +236,18 @@ def load_trajectory(value: object, pointer: str = "") -> Trajectory:
     output = fields.get("output", "")
     if not isinstance(output, str):
         raise RecordError(f"{pointer}/output", "must be a string")
-    fields["events"] = _event_fields(fields.get("events"), f"{pointer}/events")
+    events = _load_events(fields.pop("events", None), f"{pointer}/events")
     if "turnDiffs" in fields:
         fields["turnDiffs"] = _turn_diff_fields(fields["turnDiffs"])
     metrics = fields.get("metrics")
     fields["metrics"] = None
     trajectory = load_model(Trajectory, fields, pointer)
-    return trajectory.model_copy(update={"metrics": _loaded_metrics(metrics, trajectory.events, pointer)})
+    return trajectory.model_copy(update={"events": events, "metrics": _loaded_metrics(metrics, events, pointer)})
 
 
-def _event_fields(events: object, pointer: str) -> list[dict[str, Any]]:
+def _load_events(events: object, pointer: str) -> list[Event]:
+    from vally.model.plain_events import plain_event
+
     if events is None:
         return []
     if not isinstance(events, list):
@@ -255,10 +257,13 @@ def _event_fields(events: object, pointer: str) -> list[dict[str, Any]]:
             raise RecordError(f"{pointer}/{index}", "must be an object")
         if not isinstance(event.get("type"), str):
             raise RecordError(f"{pointer}/{index}/type", "must be a string")
-    return [_event(event) for event in events]
+    return [
+        plain_event(event) or load_model(Event, _event_fields(event), f"{pointer}/{index}")
+        for index, event in enumerate(events)
+    ]
 
 
-def _event(event: Mapping[str, Any]) -> dict[str, Any]:
+def _event_fields(event: Mapping[str, Any]) -> dict[str, Any]:
     fields = dict(event)
     if fields.get("data") is None:
         fields["data"] = {}

@@ -6,6 +6,9 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
+from vally.model.plain_events import copied_event
+from vally.model.trajectory import Event
+
 M = TypeVar("M", bound=BaseModel)
 
 
@@ -32,6 +35,11 @@ class _Copying:
     def _of(self, value: Any) -> Any:
         if not isinstance(value, (dict, list, BaseModel)):
             return value
+        if isinstance(value, Event):
+            # Most of a trajectory; an event stands in it once, so it need not be found again.
+            copied = copied_event(value)
+            if copied is not None:
+                return copied
         if id(value) not in self._copies:
             empty: Any = value.model_copy() if isinstance(value, BaseModel) else {} if isinstance(value, dict) else []
             self._copies[id(value)] = empty

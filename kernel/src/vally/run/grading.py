@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -15,10 +17,11 @@ from vally.model.config import config_evidence
 from vally.model.evalspec import Scoring
 from vally.run.calling import thread_limiter
 from vally.run.detaching import detached
-from vally.run.entry_grading import EntryGrader
+from vally.run.entry_grading import EntryGrader, GradingFacts
 from vally.run.entry_results import name_results
 from vally.run.prepared_graders import prepare_entries
 from vally.run.scoring import aggregate_grade
+from vally.run.thread_batch import ThreadBatch
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,7 +44,8 @@ class GradingRequest:
     """A trajectory and everything its graders may use.
 
     `env` is the environment of grader processes; `run_dir` resolves sidecar diffs; `diff_file` is a diff given by
-    the user for a trajectory that recorded none; `on_warning` gets one-line warnings.
+    the user for a trajectory that recorded none; `on_warning` gets one-line warnings. With `owns_trajectory` nobody
+    else uses the trajectory, also not what is nested in it, so that graders get it without a copy.
     """
 
     trajectory: Trajectory
@@ -57,6 +61,7 @@ class GradingRequest:
     seed: int | None = None
     log: logging.Logger = field(default_factory=lambda: logging.getLogger("vally.grader"))
     on_warning: Callable[[str], None] = _ignore
+    owns_trajectory: bool = False
 
 
 async def grade_entries(request: GradingRequest) -> GraderResult | None:
@@ -66,51 +71,61 @@ async def grade_entries(request: GradingRequest) -> GraderResult | None:
     `scoring.timeout` covers all of them: what is unfinished when it ends becomes an error result. Never raises for
     what a grader does.
     """
+    session = _session(request)
+    if session is None:
+        return None
+    await session.run()
+    return session.grade()
+
+
+def _session(request: GradingRequest) -> _Session | None:
     entries = prepare_entries(request.host, request.stimulus.graders, request.spec_dir, request.on_warning)
     if not entries:
         return None
-    if request.trajectory is not None:
-        # The record keeps what the agent did, whatever a grader does to what it is given.
-        request = replace(request, trajectory=detached(request.trajectory))
-    session = _Session(request, entries)
-    await session.run()
-    results = session.finished_results()
-    name_results(results, entries)
-    return aggregate_grade(
-        results,
-        [prepared.entry for prepared in entries],
-        weights=request.scoring.weights,
-        stimulus_name=request.stimulus.name,
-        trajectory_id=request.trajectory.id,
-    )
+    return _Session(request if request.owns_trajectory else _detached(request), entries)
+
+
+def _detached(request: GradingRequest) -> GradingRequest:
+    """The request with a trajectory of its own: the record keeps what the agent did, whatever a grader does to it."""
+    if request.trajectory is None:
+        return request
+    return replace(request, trajectory=detached(request.trajectory))
 
 
 class _Session:
     def __init__(self, request: GradingRequest, entries: list[PreparedEntry]) -> None:
         budget = request.scoring.timeout_ms
-        self._deadline = None if budget is None else time.monotonic() + budget / 1000
+        deadline = None if budget is None else time.monotonic() + budget / 1000
         self._request = request
         self._entries = entries
-        self._limiter = thread_limiter()
+        self._facts = GradingFacts(request, deadline)
+        self._graders = [EntryGrader(self._facts, prepared) for prepared in entries]
         self._results: list[GraderResult | None] = [None] * len(entries)
-        self._repo: RepoSnapshot | None = None
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether plain calls are all it takes: no budget, no coroutine, no look at the workspace beforehand."""
+        return self._facts.deadline is None and not any(
+            prepared.calling == "async" or _wants_repo(prepared) for prepared in self._entries
+        )
+
+    def run_direct(self) -> None:
+        """Call the graders one after another in this thread, which may hold an event loop or not."""
+        for index, grader in enumerate(self._graders):
+            value = grader.attempt()
+            self._results[index] = anyio.run(grader.awaited, value) if inspect.isawaitable(value) else value
 
     async def run(self) -> None:
-        with anyio.CancelScope(deadline=self._scope_deadline()) as scope:
+        """Run the graders, those that need the workspace one after another, the others at the same time."""
+        deadline = self._facts.deadline
+        remaining = float("inf") if deadline is None else max(0.0, deadline - time.monotonic())
+        with anyio.CancelScope(deadline=anyio.current_time() + remaining) as scope:
+            self._facts.limiter = thread_limiter()
             # Graders that run commands may change the workspace, so it is looked at first.
-            self._repo = await self._snapshot()
-            async with anyio.create_task_group() as group:
-                group.start_soon(self._run_serially)
-                for index, prepared in enumerate(self._entries):
-                    if not prepared.needs_workspace:
-                        group.start_soon(self._run_one, index)
+            self._facts.repo = await self._snapshot()
+            await self._run_all()
         if scope.cancelled_caught:
             await self._kill_processes()
-
-    def _scope_deadline(self) -> float:
-        if self._deadline is None:
-            return float("inf")
-        return anyio.current_time() + max(0.0, self._deadline - time.monotonic())
 
     async def _kill_processes(self) -> None:
         # Cancelled graders killed their own children; this ends what those had left behind.
@@ -118,31 +133,82 @@ class _Session:
             await self._request.runner.kill_all()
 
     async def _snapshot(self) -> RepoSnapshot | None:
-        if not any("repo" in config_evidence(prepared.config) for prepared in self._entries):
+        if not any(_wants_repo(prepared) for prepared in self._entries):
             return None
         if self._request.trajectory is None:
             return None
         from vally.run.repo_snapshot import take_snapshot
 
         return await anyio.to_thread.run_sync(
-            take_snapshot, self._request.trajectory, abandon_on_cancel=True, limiter=self._limiter
+            take_snapshot, self._request.trajectory, abandon_on_cancel=True, limiter=self._facts.limiter
         )
 
-    async def _run_serially(self) -> None:
-        for index, prepared in enumerate(self._entries):
-            if prepared.needs_workspace:
-                await self._run_one(index)
+    async def _run_all(self) -> None:
+        free = [index for index, prepared in enumerate(self._entries) if not prepared.needs_workspace]
+        in_order = [index for index, prepared in enumerate(self._entries) if prepared.needs_workspace]
+        in_threads = [index for index in free if self._entries[index].calling == "thread"]
+        others = [index for index in free if self._entries[index].calling == "async"]
+        values = {index: self._graders[index].attempt() for index in free if self._entries[index].calling == "here"}
+        if not (in_order or others) and not any(inspect.isawaitable(value) for value in values.values()):
+            self._results_of(values)
+            await self._run_in_threads(in_threads)
+            return
+        async with anyio.create_task_group() as group:
+            for index, value in values.items():
+                group.start_soon(self._settle, index, value)
+            for index in others:
+                group.start_soon(self._run_one, index)
+            group.start_soon(self._run_in_order, in_order)
+            await self._run_in_threads(in_threads)
+
+    def _results_of(self, values: Mapping[int, Any]) -> None:
+        for index, value in values.items():
+            self._store(index, value)
+
+    def _store(self, index: int, result: GraderResult) -> None:
+        self._results[index] = result
+
+    async def _settle(self, index: int, value: Any) -> None:
+        self._store(index, await self._graders[index].awaited(value) if inspect.isawaitable(value) else value)
 
     async def _run_one(self, index: int) -> None:
-        grader = EntryGrader(self._request, self._entries[index], self._deadline, self._limiter, self._repo)
-        self._results[index] = await grader.result()
+        self._store(index, await self._graders[index].result())
 
-    def finished_results(self) -> list[GraderResult]:
-        text = self._request.scoring.timeout_text or f"{self._request.scoring.timeout_ms}ms"
-        return [
+    async def _run_in_order(self, indexes: Sequence[int]) -> None:
+        for in_thread, group in groupby(indexes, key=lambda index: self._entries[index].calling == "thread"):
+            if in_thread:
+                await self._run_in_threads(list(group), in_order=True)
+                continue
+            for index in group:
+                await self._run_one(index)
+
+    async def _run_in_threads(self, indexes: Sequence[int], *, in_order: bool = False) -> None:
+        if not indexes:
+            return
+        assert self._facts.limiter is not None
+        graders = [(index, self._graders[index]) for index in indexes]
+        await ThreadBatch(graders, self._store, self._facts.limiter, in_order=in_order).run()
+
+    def grade(self) -> GraderResult:
+        """The aggregate of what is finished; what is not becomes an error."""
+        request, entries = self._request, self._entries
+        text = request.scoring.timeout_text or f"{request.scoring.timeout_ms}ms"
+        results = [
             result or prepared.error(f"Grading timed out after {text}", kind="deadline")
-            for prepared, result in zip(self._entries, self._results, strict=True)
+            for prepared, result in zip(entries, self._results, strict=True)
         ]
+        name_results(results, entries)
+        return aggregate_grade(
+            results,
+            [prepared.entry for prepared in entries],
+            weights=request.scoring.weights,
+            stimulus_name=request.stimulus.name,
+            trajectory_id=request.trajectory.id,
+        )
+
+
+def _wants_repo(prepared: PreparedEntry) -> bool:
+    return "repo" in config_evidence(prepared.config)
 
 
 async def agrade_trajectory(
@@ -161,6 +227,10 @@ async def agrade_trajectory(
     request = library_request(
         trajectory, graders, stimulus=stimulus, scoring=scoring, host=host, judge=judge, run_dir=run_dir
     )
+    return await _library_grade(request)
+
+
+async def _library_grade(request: GradingRequest) -> GraderResult:
     try:
         result = await grade_entries(request)
     finally:
@@ -187,9 +257,18 @@ def grade_trajectory(
     `run_dir` resolves sidecar diffs. Raises `ValueError` for an empty list; a bad config is an error result.
     """
 
+    from vally.run.library import library_request
+
+    request = library_request(
+        trajectory, graders, stimulus=stimulus, scoring=scoring, host=host, judge=judge, run_dir=run_dir
+    )
+    session = _session(request)
+    if session is not None and session.is_direct:
+        # Nothing has to be cancelled or awaited, so an event loop would only cost time.
+        session.run_direct()
+        return session.grade()
+
     async def run() -> GraderResult:
-        return await agrade_trajectory(
-            trajectory, graders, stimulus=stimulus, scoring=scoring, host=host, judge=judge, run_dir=run_dir
-        )
+        return await _library_grade(request)
 
     return anyio.run(run)

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from vally.errors import ConfigInvalid, PluginError, VallyError
 from vally.guard import guarded
@@ -38,11 +38,10 @@ class PreparedEntry:
     problem: str | None = None
     unusable: PluginError | None = None
     warnings: list[str] = field(default_factory=list)
-
-    @property
-    def needs_workspace(self) -> bool:
-        """Whether it runs in list order with others of its kind, because it may change the workspace."""
-        return self.record is not None and needs_workspace(self.record, self.config)
+    calling: Literal["here", "thread", "async"] = "here"
+    """Where `grade` is called: in the thread of the event loop, in a worker thread, or as a coroutine."""
+    needs_workspace: bool = False
+    """Whether it runs in list order with others of its kind, because it may change the workspace."""
 
     @property
     def result_kind(self) -> str:
@@ -85,7 +84,16 @@ def _prepare(host: PluginHost, entry: GraderEntry, spec_dir: Path) -> PreparedEn
         prepared.problem = f"Invalid config for {entry.type}: {error.message}"
     else:
         prepared.default_name = _default_name(prepared)
+        prepared.calling = _calling(record, prepared.grader)
+        prepared.needs_workspace = needs_workspace(record, prepared.config)
     return prepared
+
+
+def _calling(record: GraderSpec, grader: object) -> Literal["here", "thread", "async"]:
+    methods = (getattr(grader, "grade", None), getattr(grader, "asserts_absence", None))
+    if any(inspect.iscoroutinefunction(method) for method in methods):
+        return "async"
+    return "thread" if record.blocking else "here"
 
 
 def _unsupported(record: GraderSpec, entry: GraderEntry, config: object) -> str | None:
