@@ -1,6 +1,7 @@
 """What type checkers see of `vally`: the same names as the table in `__init__.py`, which imports them late."""
 
 from vally._version import __version__ as __version__
+from vally.cli.clean_names import with_clean_names as with_clean_names
 from vally.cli.completion_shells import completion_script as completion_script
 from vally.cli.context import CliContext as CliContext
 from vally.cli.directories import results_directory as results_directory
@@ -15,12 +16,15 @@ from vally.cli.options import KEY_VALUE as KEY_VALUE
 from vally.cli.options import display_options as display_options
 from vally.cli.options import plugin_options as plugin_options
 from vally.cli.options import plugin_options_for as plugin_options_for
+from vally.cli.resumption import Resumption as Resumption
+from vally.cli.resumption import given_options as given_options
 from vally.cli.run_choices import RunChoices as RunChoices
 from vally.cli.run_command import RunCommand as RunCommand
 from vally.cli.run_command import reporter_flags as reporter_flags
 from vally.cli.run_options import run_options as run_options
 from vally.cli.run_session import RunSession as RunSession
 from vally.cli.selection import SelectionWords as SelectionWords
+from vally.cli.selection import select_stimuli as select_stimuli
 from vally.cli.spec_selection import SpecSelection as SpecSelection
 from vally.cli.terminal import Style as Style
 from vally.cli.terminal import cells as cells
@@ -60,10 +64,10 @@ from vally.model.calls import tool_calls as tool_calls
 from vally.model.config import CamelConfig as CamelConfig
 from vally.model.config import Config as Config
 from vally.model.config import Pattern as Pattern
+from vally.model.evalspec import DEFAULT_JUDGE_MODEL as DEFAULT_JUDGE_MODEL
 from vally.model.evalspec import Artifacts as Artifacts
 from vally.model.evalspec import Attachment as Attachment
 from vally.model.evalspec import Constraints as Constraints
-from vally.model.evalspec import DEFAULT_JUDGE_MODEL as DEFAULT_JUDGE_MODEL
 from vally.model.evalspec import Defaults as Defaults
 from vally.model.evalspec import Diagnostic as Diagnostic
 from vally.model.evalspec import Environment as Environment
@@ -108,12 +112,12 @@ from vally.model.metrics import compute_metrics as compute_metrics
 from vally.model.metrics import settle_metrics as settle_metrics
 from vally.model.patterns import pattern_values as pattern_values
 from vally.model.provider_settings import ProviderSettings as ProviderSettings
+from vally.model.results import MAIN_VARIANT as MAIN_VARIANT
+from vally.model.results import NO_MODEL as NO_MODEL
 from vally.model.results import ErrorInfo as ErrorInfo
 from vally.model.results import EvalSummary as EvalSummary
 from vally.model.results import GraderResult as GraderResult
 from vally.model.results import JudgeUsage as JudgeUsage
-from vally.model.results import MAIN_VARIANT as MAIN_VARIANT
-from vally.model.results import NO_MODEL as NO_MODEL
 from vally.model.results import Phases as Phases
 from vally.model.results import RunSummary as RunSummary
 from vally.model.results import Totals as Totals
@@ -140,6 +144,7 @@ from vally.processes import LocalProcessRunner as LocalProcessRunner
 from vally.processes import ProcessStartError as ProcessStartError
 from vally.processes import communicate as communicate
 from vally.records import API_VERSION as API_VERSION
+from vally.records import KINDS as KINDS
 from vally.records import Backend as Backend
 from vally.records import BackendSpec as BackendSpec
 from vally.records import Capabilities as Capabilities
@@ -149,16 +154,15 @@ from vally.records import EvalProvider as EvalProvider
 from vally.records import EvalProviderSpec as EvalProviderSpec
 from vally.records import Executor as Executor
 from vally.records import ExecutorSpec as ExecutorSpec
-from vally.records import ExportRequest as ExportRequest
-from vally.records import ExportResult as ExportResult
 from vally.records import Exporter as Exporter
 from vally.records import ExporterSpec as ExporterSpec
+from vally.records import ExportRequest as ExportRequest
+from vally.records import ExportResult as ExportResult
 from vally.records import ForeignSpec as ForeignSpec
 from vally.records import Grader as Grader
 from vally.records import GraderSpec as GraderSpec
 from vally.records import Judge as Judge
 from vally.records import JudgeSpec as JudgeSpec
-from vally.records import KINDS as KINDS
 from vally.records import ProviderContext as ProviderContext
 from vally.records import Record as Record
 from vally.records import Reporter as Reporter
