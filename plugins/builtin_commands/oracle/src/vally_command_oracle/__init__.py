@@ -1,0 +1,1 @@
+"""Command plugin: graders put to the test by golden inputs."""
