@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import anyio
 
 from vally import Capabilities, ExecutorError, ExecutorOptions, Process, Stimulus, Trajectory
 from vally_executor_command.config import CommandConfig
+from vally_executor_command.programs import find_program, installation, installed_version
 from vally_executor_command.session import Session
 from vally_executor_command.staging import copy_skills
 
@@ -37,15 +37,16 @@ class CommandExecutor:
 
     def host_paths(self, config: CommandConfig) -> Sequence[Path]:
         """The directories of the program, where its name leads and where the file really lies."""
-        found = _program(config)
-        return [] if found is None else list(dict.fromkeys((found.parent, found.resolve().parent)))
+        found = find_program(config)
+        return [] if found is None else installation(found)
 
     async def preflight(self, config: CommandConfig) -> None:
         """Prove that the program exists; one below the workspace appears only with it."""
         program = str(config.command[0])
         in_workspace = Path(program).name != program and not Path(program).is_absolute()
-        if not in_workspace and "{" not in program and _program(config) is None:
-            raise ExecutorError(f"the program '{program}' was not found on PATH", code="executor-unavailable")
+        if not in_workspace and "{" not in program and find_program(config) is None:
+            hint = f"; {config.agent.hint}" if config.agent else ""
+            raise ExecutorError(f"the program '{program}' was not found on PATH{hint}", code="executor-unavailable")
 
     async def prepare(self, stimulus: Stimulus, options: ExecutorOptions) -> None:
         """Copy the offered skills to where the agent looks for them."""
@@ -59,7 +60,8 @@ class CommandExecutor:
         if config.home == "host" and not self._warned:
             self._warned = True
             options.log.warning("home: host: results depend on the settings of agents in your own home directory")
-        return await Session(config, stimulus, options, self._running).run()
+        version = await anyio.to_thread.run_sync(_version, config, options)
+        return await Session(config, stimulus, options, self._running, version).run()
 
     async def shutdown(self) -> None:
         """End the agents that still run."""
@@ -73,6 +75,6 @@ def _config(options: ExecutorOptions) -> CommandConfig:
     return options.executor_config
 
 
-def _program(config: CommandConfig) -> Path | None:
-    found = shutil.which(str(config.command[0]))
-    return None if found is None else Path(found)
+def _version(config: CommandConfig, options: ExecutorOptions) -> str | None:
+    program = find_program(config, options.env) if config.agent else None
+    return installed_version(program, config.agent.package) if config.agent and program else None

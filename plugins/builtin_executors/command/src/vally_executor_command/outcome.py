@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from vally import Completed, ExecutorError, ProcessStartError
@@ -13,6 +13,11 @@ from vally_executor_command.dialects import ParsedTurn
 STDERR_BYTES = 4096
 _STATUS = re.compile(r"(?:api_error_status|status(?:[_ ]?code)?)[\"']?\s*[:=]\s*[\"']?([45]\d\d)\b", re.IGNORECASE)
 _RETRY_AFTER = re.compile(r"retry[-_ ]after[\"']?\s*[:=]\s*[\"']?(\d{1,6})\b", re.IGNORECASE)
+_CONNECTION = re.compile(
+    r"ECONNREFUSED|ECONNRESET|ENOTFOUND|ETIMEDOUT|EAI_AGAIN|connection (?:error|refused|reset)|unable to connect"
+    r"|fetch failed|error sending request|stream disconnected",
+    re.IGNORECASE,
+)
 _RETRYABLE = frozenset({408, 409, 425, 429})
 _NOT_STARTABLE = frozenset({"ENOENT", "EACCES", "ENOEXEC", "ENOTDIR", "EPERM"})
 
@@ -28,29 +33,65 @@ class Failure:
     details: Mapping[str, object] = field(default_factory=dict)
 
 
-def failure_of(done: Completed, parsed: ParsedTurn, stderr: str, config: CommandConfig) -> Failure | None:
-    """Tell what went wrong in a turn that nobody stopped; None when nothing did. `stderr` is redacted."""
+def failure_of(
+    done: Completed, parsed: ParsedTurn, stderr: str, config: CommandConfig, servers: Iterable[str] = ()
+) -> Failure | None:
+    """Tell what went wrong in a turn that nobody stopped; None when nothing did. `stderr` is redacted.
+
+    `servers` are the names of the MCP servers that the agent was given.
+    """
     details: dict[str, object] = {"stderr": stderr} if stderr else {}
+    names = list(servers)
+    failed = {**parsed.failed_servers, **(config.agent.failed_servers(stderr, names) if config.agent and names else {})}
+    for name, reason in failed.items():
+        return Failure(message=f"MCP server '{name}' failed: {reason}", code="mcp-server-failed", details=details)
     if done.signal is not None:
         message = f"the agent was ended by {done.signal}{_last_line(stderr)}"
         return Failure(message=message, code="agent-crashed", retryable=True, details=details)
     if done.returncode in config.success_exit_codes and parsed.error is None:
+        return _unreadable(parsed, config.dialect, details)
+    if parsed.end_reason is not None and parsed.error is None:
         return None
     details["exitCode"] = done.returncode
     message = parsed.error or f"the agent ended with exit code {done.returncode}{_last_line(stderr)}"
     status = parsed.status or _status(parsed.error or stderr)
+    if status is not None:
+        return _provider_failure(status, message, details, stderr)
+    if parsed.error is not None and _CONNECTION.search(parsed.error):
+        return Failure(message=message, code="provider-error", retryable=True, details=details)
+    return Failure(message=message, details=details)
+
+
+def refusal_of(parsed: ParsedTurn, stderr: str) -> Failure | None:
+    """What a provider refused a turn that was stopped while the agent was still trying; None when it did not."""
+    if parsed.waiting:
+        status = parsed.status or _status(parsed.error or "")
+        message = parsed.error or "the provider refused a request"
+    elif parsed.events and not parsed.acted:
+        status, message = _status(stderr), "the provider refused a request"
+    else:
+        return None
     if status is None:
-        return Failure(message=message, details=details)
-    return _provider_failure(status, message, details, stderr)
+        return None
+    told = f"{message}; the agent was trying again when its time was over"
+    return _provider_failure(status, told, {"stderr": stderr} if stderr else {}, stderr)
 
 
-def start_error(error: ProcessStartError) -> ExecutorError:
-    """Word a process that could not be started."""
+def start_error(error: ProcessStartError, hint: str | None = None) -> ExecutorError:
+    """Word a process that could not be started; `hint` tells how to get the program."""
     if error.errno_name in _NOT_STARTABLE:
-        return ExecutorError(error.message, code="executor-unavailable")
+        return ExecutorError(f"{error.message}; {hint}" if hint else error.message, code="executor-unavailable")
     if error.errno_name in ("E2BIG", "EINVAL"):
         return ExecutorError(error.message, code="executor-config")
     return ExecutorError(error.message, code="agent-start-failed", retryable=True)
+
+
+def _unreadable(parsed: ParsedTurn, dialect: str, details: Mapping[str, object]) -> Failure | None:
+    if parsed.unreadable is None:
+        return None
+    what = f"output that is not of dialect '{dialect}'" if parsed.unreadable else "no output"
+    more = {**details, "line": parsed.unreadable}
+    return Failure(message=f"the agent ended in order with {what}", code="agent-protocol", details=more)
 
 
 def tail(content: bytes) -> str:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 import anyio
 
@@ -20,34 +23,58 @@ from vally import (
     TurnComplete,
     communicate,
 )
+from vally_executor_command.arrivals import Arrivals
 from vally_executor_command.config import CommandConfig
-from vally_executor_command.dialects import DIALECTS, ParsedTurn
-from vally_executor_command.outcome import Failure, failure_of, start_error, tail
-from vally_executor_command.staging import mcp_document, write_private
+from vally_executor_command.dialects import DIALECTS, ParsedTurn, TurnOutput
+from vally_executor_command.outcome import Failure, failure_of, refusal_of, start_error, tail
+from vally_executor_command.profiles import Additions, Trial
+from vally_executor_command.staging import mcp_document, read_text, write_private
 from vally_executor_command.templates import EmptyPlaceholder, fill, render, used
+from vally_executor_command.wiring import add_profile, facts_of, known_skills, with_arguments
 
 LONGEST_ARGUMENT = 100 * 1024
+_SIGNS_OF_LIFE = frozenset({"assistant_message", "reasoning", "tool_call", "error"})
 
 
 class Session:
-    """The turns of one trial. `running` holds the processes that the executor must end when it is shut down."""
+    """The turns of one trial.
+
+    `running` holds the processes that the executor must end when it is shut down. `version` is that of the program.
+    """
 
     def __init__(
-        self, config: CommandConfig, stimulus: Stimulus, options: ExecutorOptions, running: set[Process]
+        self,
+        config: CommandConfig,
+        stimulus: Stimulus,
+        options: ExecutorOptions,
+        running: set[Process],
+        version: str | None = None,
     ) -> None:
         self._config = config
         self._stimulus = stimulus
         self._options = options
         self._running = running
-        self._builder = TrajectoryBuilder(stimulus, options, executor="command")
+        with_copies = replace(options, skills=known_skills(config, options))
+        self._builder = TrajectoryBuilder(
+            stimulus, with_copies, executor="command", version=version, skill_events=config.dialect == "copilot"
+        )
+        self._builder.metadata["skillsLoaded"] = sorted({skill.name for skill in options.skills})
+        self._builder.metadata.update(facts_of(config.agent))
+        self._version = version
         self._session_id = options.trial_id
+        self._totals: Mapping[str, Any] = {}
         self._soft_deadline = _soft_deadline(options)
+        self._trial = Trial(work_dir=options.work_dir, trial_dir=options.trial_dir, home=None, env=options.env)
+        self._additions = Additions()
 
     async def run(self) -> Trajectory:
         """Run all turns; raises `ExecutorError` with the events so far when the agent could not be run."""
         turns = self._stimulus.turns
         if len(turns) > 1 and self._config.continue_command is None:
             raise ExecutorError("more than one turn needs 'continueCommand'", code="unsupported-option")
+        self._trial, self._additions = await anyio.to_thread.run_sync(
+            add_profile, self._config, self._options, self._version
+        )
         for turn, prompt in enumerate(turns):
             if self._options.stop.reason is not None:
                 return self._finished(self._builder.finish_stopped())
@@ -62,43 +89,69 @@ class Session:
         argv, env = self._command(turn, prompt)
         self._builder.user_message(prompt)
         by_stdin = self._config.prompt_by(turn) == "stdin"
-        done = await self._process(argv, env, prompt.encode("utf-8", "replace") if by_stdin else b"")
+        arrivals = Arrivals(self._config.max_output_bytes)
+        done = await self._process(argv, env, prompt.encode("utf-8", "replace") if by_stdin else b"", arrivals)
         self._log_output(done)
         if done.stdout_truncated or done.stderr_truncated:
             raise self._error(self._overflow(done))
-        stopped = done.timed_out
-        in_order = not stopped and done.returncode in self._config.success_exit_codes
-        parsed = DIALECTS[self._config.dialect](done.stdout.decode("utf-8", "replace"), in_order)
+        parsed = self._parse(turn, done, arrivals)
         self._take(parsed)
-        if stopped:
+        stderr = self._options.redact(tail(done.stderr))
+        failure = (
+            refusal_of(parsed, stderr)
+            if done.timed_out
+            else failure_of(done, parsed, stderr, self._config, self._options.mcp_servers)
+        )
+        if failure is not None:
+            return self._failed(failure, parsed)
+        if done.timed_out:
             return self._builder.finish_stopped()
-        failure = failure_of(done, parsed, self._options.redact(tail(done.stderr)), self._config)
-        return None if failure is None else self._failed(failure)
+        return None if parsed.end_reason is None else self._builder.finish(parsed.end_reason)
+
+    def _parse(self, turn: int, done: Completed, arrivals: Arrivals) -> ParsedTurn:
+        in_order = not done.timed_out and done.returncode in self._config.success_exit_codes
+        return DIALECTS[self._config.dialect](
+            TurnOutput(
+                text=done.stdout.decode("utf-8", "replace"),
+                complete=in_order,
+                times=tuple(arrivals.times),
+                usage=read_text(self._usage_file(turn)),
+                before=self._totals,
+            )
+        )
 
     def _command(self, turn: int, prompt: str) -> tuple[list[str], dict[str, str]]:
         template = self._config.template(turn)
         values = self._values(turn, prompt, used(template) | used(list(self._config.env.values())))
-        if "prompt" in used(template) and len(prompt.encode("utf-8", "replace")) > LONGEST_ARGUMENT:
+        if (
+            values["prompt"]
+            and "prompt" in used(template)
+            and len(prompt.encode("utf-8", "replace")) > LONGEST_ARGUMENT
+        ):
+            instead = "'prompt: stdin'" if self._config.agent else "'prompt: stdin' without '{prompt}'"
             raise ExecutorError(
-                "the prompt is longer than 100 KiB, too long for an argument; use 'prompt: stdin' without '{prompt}'",
-                code="executor-config",
+                f"the prompt is longer than 100 KiB, too long for an argument; use {instead}", code="executor-config"
             )
         try:
             own = {name: fill(text, values) for name, text in self._config.env.items()}
-            return render(template, values), {**self._options.env, **own}
+            argv = with_arguments(render(template, values), self._additions.arguments)
+            return argv, {**self._options.env, **self._additions.env, **own}
         except EmptyPlaceholder as error:
             raise ExecutorError(str(error), code="executor-config") from None
 
     def _values(self, turn: int, prompt: str, wanted: frozenset[str]) -> dict[str, str]:
-        options, scratch = self._options, self._options.trial_dir
+        options, scratch, profile = self._options, self._options.trial_dir, self._config.agent
+        model = options.model if profile is None else profile.model_argument(self._trial)
+        # The groups of profiles that hold the prompt are dropped when it comes another way.
+        by_stdin = profile is not None and self._config.prompt == "stdin"
         values = {
-            "prompt": prompt,
+            "prompt": "" if by_stdin else prompt,
             "workspace": str(options.work_dir),
             "trial_dir": str(scratch),
-            "model": options.model or "",
+            "model": model or "",
             "reasoning_effort": options.reasoning_effort or "",
             "session_id": self._session_id,
-            "usage_file": str(scratch / f"usage-{turn}.json"),
+            "usage_file": str(self._usage_file(turn)),
             "turn": str(turn),
         }
         if "prompt_file" in wanted:
@@ -107,21 +160,15 @@ class Session:
             values["mcp_config"] = str(write_private(scratch / "mcp.json", mcp_document(options.mcp_servers)))
         return values
 
-    async def _process(self, argv: list[str], env: dict[str, str], stdin: bytes) -> Completed:
+    def _usage_file(self, turn: int) -> Path:
+        return self._options.trial_dir / f"usage-{turn}.json"
+
+    async def _process(self, argv: list[str], env: dict[str, str], stdin: bytes, arrivals: Arrivals) -> Completed:
         limit = self._config.max_output_bytes
-        too_much = anyio.Event()
-        received = 0
-
-        def count(chunk: bytes) -> None:
-            nonlocal received
-            received += len(chunk)
-            if received > limit:
-                too_much.set()
-
         process = await self._start(argv, env)
-        until = partial(self._first_of, too_much.wait)
+        until = partial(self._first_of, arrivals.too_much.wait)
         try:
-            return await communicate(process, stdin=stdin, max_bytes=limit, until=until, on_output=count)
+            return await communicate(process, stdin=stdin, max_bytes=limit, until=until, on_output=arrivals.take)
         except BaseException:
             with anyio.CancelScope(shield=True):
                 await process.terminate()
@@ -133,7 +180,8 @@ class Session:
         try:
             process = await self._options.runner.start(argv, cwd=self._options.work_dir, env=env)
         except ProcessStartError as error:
-            raise self._error(start_error(error)) from None
+            profile = self._config.agent
+            raise self._error(start_error(error, profile.hint if profile else None)) from None
         self._running.add(process)
         return process
 
@@ -152,20 +200,31 @@ class Session:
 
     def _take(self, parsed: ParsedTurn) -> None:
         for event in parsed.events:
+            if event.type == "token_usage" and "model" not in event.data:
+                event.data["model"] = self._trial.wire_model or self._builder.metadata["model"]
             self._builder.record(event)
+        self._totals = parsed.totals
+        metadata = self._builder.metadata
+        metadata.update(parsed.metadata)
+        if "otherSkills" in parsed.metadata:
+            metadata["otherSkills"] = [
+                name for name in parsed.metadata["otherSkills"] if name not in metadata["skillsLoaded"]
+            ]
         if parsed.session_id is not None:
-            self._session_id = self._builder.metadata["sessionID"] = parsed.session_id
+            self._session_id = metadata["sessionID"] = parsed.session_id
 
-    def _failed(self, failure: Failure) -> Trajectory:
+    def _failed(self, failure: Failure, parsed: ParsedTurn) -> Trajectory:
         """An error of infrastructure, or one before the agent did anything, is the trial's; any other the agent's."""
         if failure.code is None and self._builder.acted:
-            self._builder.error(failure.message)
+            if not any(event.type == "error" for event in parsed.events):
+                self._builder.error(failure.message)
             return self._builder.finish("error")
+        started = parsed.session_id is not None or any(event.type in _SIGNS_OF_LIFE for event in parsed.events)
         raise self._error(
             ExecutorError(
                 failure.message,
-                code=failure.code or "agent-start-failed",
-                retryable=failure.retryable or failure.code is None,
+                code=failure.code or ("agent-protocol" if started else "agent-start-failed"),
+                retryable=failure.retryable or (failure.code is None and not started),
                 retry_after_ms=failure.retry_after_ms,
                 details=failure.details,
             )

@@ -10,6 +10,8 @@ from typing import Any
 
 from vally import McpServer, Skill, segment
 
+LONGEST_FILE = 4 * 2**20
+
 
 def copy_skills(skills: Iterable[Skill], target: Path) -> None:
     """Copy each skill's directory below `target`; one that is there already stays as it is."""
@@ -25,6 +27,15 @@ def write_private(path: Path, text: str) -> Path:
     path.touch(mode=0o600)
     path.write_bytes(text.encode("utf-8", "surrogatepass"))
     return path
+
+
+def read_text(path: Path) -> str:
+    """A file that an agent may have written; empty when there is none that can be read."""
+    try:
+        with path.open("rb") as file:
+            return file.read(LONGEST_FILE).decode("utf-8", "replace")
+    except OSError:
+        return ""
 
 
 def mcp_document(servers: Mapping[str, McpServer]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from vally import Event
+from vally_executor_command.dialects.parsed import ParsedTurn, TurnOutput
 
 # Control sequences, operating system commands (titles, links), other strings, and two-character escapes.
 _ANSI = re.compile(
@@ -12,15 +13,15 @@ _ANSI = re.compile(
 )
 
 
-def events(output: str, complete: bool) -> tuple[Event, ...]:
+def parse_text(output: TurnOutput) -> ParsedTurn:
     """One assistant response with the output without its ANSI sequences; open when the turn is not complete."""
-    answer = without_ansi(output)
+    answer = without_ansi(output.text)
     found = [Event(type="turn_start")]
     if answer.strip():
         found.append(Event(type="assistant_message", data={"content": answer}))
-    if complete:
+    if output.complete:
         found.append(Event(type="turn_end"))
-    return tuple(found)
+    return ParsedTurn(events=tuple(found))
 
 
 def without_ansi(text: str) -> str:

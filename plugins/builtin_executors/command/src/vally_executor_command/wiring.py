@@ -1,0 +1,71 @@
+"""From a config and a trial to what the agent's profile is told and what it adds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from vally import ExecutorError, ExecutorOptions, ProviderConfig, Skill, VallyError, resolve_provider, segment
+from vally_executor_command.config import CommandConfig
+from vally_executor_command.profiles import Additions, Profile, Trial
+
+
+def add_profile(config: CommandConfig, options: ExecutorOptions, version: str | None) -> tuple[Trial, Additions]:
+    """Let the profile of a config prepare a trial; nothing without a profile. Raises `ExecutorError`; blocks."""
+    trial = Trial(
+        work_dir=options.work_dir,
+        trial_dir=options.trial_dir,
+        home=_private_home(config, options.env),
+        env={**options.env, **config.env},
+        model=options.model,
+        provider=_provider(config, options),
+        limits=config.provider,
+        servers=options.mcp_servers,
+        host_env=options.process_env,
+        version=version,
+    )
+    profile = config.agent
+    if profile is None:
+        return trial, Additions()
+    if trial.wire_model is None and (profile.needs_model or trial.provider is not None):
+        why = "" if profile.needs_model else " when it has a provider"
+        raise ExecutorError(
+            f"profile '{profile.name}' needs a model{why}: set 'defaults.model', '--model' or 'provider.model'",
+            code="executor-config",
+        )
+    return trial, profile.add(trial)
+
+
+def with_arguments(argv: list[str], arguments: tuple[str, ...]) -> list[str]:
+    """Put arguments in front of a `--`, after which nothing is an option, else to the end."""
+    place = argv.index("--") if "--" in argv else len(argv)
+    return [*argv[:place], *arguments, *argv[place:]]
+
+
+def known_skills(config: CommandConfig, options: ExecutorOptions) -> tuple[Skill, ...]:
+    """The offered skills, once more for each copy that the agent is given, so that reading a copy is noticed too."""
+    if config.skills_dir is None:
+        return options.skills
+    target = options.work_dir / config.skills_dir
+    copies = (replace(skill, path=target / segment(skill.name) / skill.path.name) for skill in options.skills)
+    return (*options.skills, *copies)
+
+
+def facts_of(profile: Profile | None) -> dict[str, object]:
+    """What a trajectory says about the profile it was made with."""
+    return {} if profile is None else {"profile": profile.name, "gaps": list(profile.gaps)}
+
+
+def _private_home(config: CommandConfig, env: Mapping[str, str]) -> Path | None:
+    home = env.get("HOME")
+    return None if config.home == "host" or not home else Path(home)
+
+
+def _provider(config: CommandConfig, options: ExecutorOptions) -> ProviderConfig | None:
+    if config.provider is None:
+        return None
+    try:
+        return resolve_provider(config.provider.config(), options.process_env)
+    except VallyError as error:
+        raise ExecutorError(f"provider.{error.where}: {error.message}", code="executor-config") from None
