@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -200,6 +201,39 @@ def test_an_unknown_escape_has_a_hint(work: Any) -> None:
     assert item.message.startswith("YAML syntax error: ")
 
 
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        (r'"\ud83d\ude00"', "😀"),
+        (r'"\uD83D\uDE00\uDBFF\uDFFF"', "😀\U0010ffff"),
+        (r'"\\\ud83d\ude00"', "\\😀"),
+        (r"'\ud83d\ude00'", r"\ud83d\ude00"),
+        (r"\ud83d\ude00", r"\ud83d\ude00"),
+        ("|-\n  \\ud83d\\ude00", r"\ud83d\ude00"),
+        (r'"${N=a}\ud83d\ude00${N=b}"', "a😀b"),
+        (r'"${N=\ud83d\ude00}"', r"\ud83d\ude00"),
+    ],
+)
+def test_a_pair_of_surrogates_is_one_character_in_double_quotes(work: Any, written: str, value: str) -> None:
+    assert work(f"{MINIMAL}description: {written}\n").clean.description == value
+
+
+def test_a_pair_of_surrogates_in_a_key(work: Any) -> None:
+    assert work(f'{MINIMAL}tags: {{"\\ud83d\\ude00": x, level: 1}}\n').only("coerced-scalar").column == 34
+    assert work(f'{MINIMAL}tags: {{"\\ud83d\\ude00": x}}\n').clean.tags == {"😀": "x"}
+
+
+@pytest.mark.parametrize(
+    "written", [r"\ud83d", r"\ude00\ud83d", r"\ud83dx\ude00", r"\ud83d\ud83d\ude00", r"\\ud83d\ude00"]
+)
+def test_a_surrogate_alone_is_an_error_where_it_stands(work: Any, written: str) -> None:
+    item = work(f'{MINIMAL}description: "{written}"\n').only("yaml-syntax")
+    assert item.line == LINE
+    # libyaml marks the digits of the escape.
+    assert item.column is not None
+    assert 15 < item.column < 16 + len(written)
+
+
 @pytest.mark.parametrize("text", ["", "\n", "# only a comment\n", "---\n", "%YAML 1.2\n---\n", "\ufeff"])
 def test_empty(work: Any, text: str) -> None:
     assert work(text).found == ["1:1 EMPTY-DOCUMENT"]
@@ -352,6 +386,23 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=6), inner, max_size=4),
     max_leaves=8,
 )
+EXACT = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53) + 1, 2**53 - 1) | st.floats(-1e30, 1e30) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=15,
+)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(value=EXACT, indent=st.sampled_from([None, 0, 2]))
+def test_json_is_yaml(work: Any, value: object, indent: int | None) -> None:
+    stimulus = {"name": "a", "prompt": "p", "graders": [{"type": "completed"}]}
+    text = json.dumps({"stimuli": [stimulus], "metadata": {"x": value}}, indent=indent)
+    # YAML allows the character DEL only as an escape, which JSON does not ask for.
+    text = text.replace("\x7f", r"\u007f").replace("${", r"\u0024{")
+    assert work(text).clean.metadata == {"x": value}
+
+
 KEYS = [
     "name",
     "prompt",

@@ -11,14 +11,14 @@ from vally.errors import PluginError
 from vally.model.evalspec import Defaults, EvalSpec
 from vally.model.merging import copied
 from vally.spec.defaults import read_defaults
-from vally.spec.diagnostics import Collector, Place
+from vally.spec.diagnostics import Place
 from vally.spec.effective import Effective, make_effective, merge_environments
 from vally.spec.environments import Layer, read_layers
 from vally.spec.loading import Loading
 from vally.spec.nodes import MappingNode, Node, SequenceNode
+from vally.spec.plain_values import plain_value
 from vally.spec.scoring import check_weights, read_scoring, shown_scoring, weight_keys
 from vally.spec.sections import Section, read_section
-from vally.spec.shapes import read_plain
 from vally.spec.spec_keys import SPEC
 from vally.spec.stimuli import ReadStimulus, check_names, read_stimuli
 from vally.spec.stimulus_parts import StimulusParts, check_names_across, read_parts, read_root
@@ -146,7 +146,7 @@ def plain_defaults(section: Section) -> dict[str, Any]:
     plain = {}
     for key, value in section.values.items():
         if isinstance(value, Node):
-            plain[key] = read_plain(value, Place(), Collector(muted=True), written=True)
+            plain[key] = plain_value(value, written=True)
         else:
             plain[key] = getattr(value, "text", value)
     return {key: value for key, value in plain.items() if isinstance(value, str | int | float | dict | list)}

@@ -8,7 +8,7 @@ from typing import Any
 
 from vally.spec.diagnostics import Collector, Place, escape, related
 from vally.spec.masking import Mask
-from vally.spec.nodes import Entry, MappingNode, Node, ScalarNode, SequenceNode, Source, Span
+from vally.spec.nodes import Entry, Hole, MappingNode, Node, ScalarNode, SequenceNode, Source
 from vally.spec.scalars import describe, fits_tag
 
 MAX_DEPTH = 64
@@ -48,9 +48,9 @@ class Composer:
     events: Any = None
     next: Any = None
     yaml: Any = None
-    # Nesting of the node that was made last, and where its text ends.
+    # Nesting of the node that was made last, and the event with which its text ends.
     height: int = 0
-    end: int = 0
+    last: Any = None
 
     def document(self) -> Node | None:
         """The top node, or None when there is nothing; raises Stop after an error that ends reading."""
@@ -109,25 +109,24 @@ class Composer:
         if kind is self.yaml.AliasEvent:
             return self._alias(event, depth)
         before = self.count
-        self._add(1, event)
-        if event.anchor is None:
-            return self._value(event, kind, depth)
-        anchor = self.anchors[event.anchor] = _Anchor()
-        node = self._value(event, kind, depth)
-        anchor.node, anchor.size, anchor.height = node, self.count - before, self.height
-        return node
-
-    def _value(self, event: Any, kind: Any, depth: int) -> Node:
+        self.count += 1
+        if before >= MAX_NODES:
+            self._stop("yaml-limit", self._position(event))
+        # Most nodes are scalars without an anchor, so they come first.
         if kind is self.yaml.ScalarEvent:
-            return self._scalar(event)
+            scalar = self._scalar(event)
+            if event.anchor is not None:
+                self.anchors[event.anchor] = _Anchor(scalar, 1, 0)
+            return scalar
         if depth > MAX_DEPTH:
             self._stop("yaml-limit", self._position(event))
-        return self._mapping(event, depth) if kind is self.yaml.MappingStartEvent else self._sequence(event, depth)
-
-    def _add(self, size: int, event: Any) -> None:
-        self.count += size
-        if self.count > MAX_NODES:
-            self._stop("yaml-limit", self._position(event))
+        read = self._mapping if kind is self.yaml.MappingStartEvent else self._sequence
+        if event.anchor is None:
+            return read(event, depth)
+        anchor = self.anchors[event.anchor] = _Anchor()
+        anchor.node = read(event, depth)
+        anchor.size, anchor.height = self.count - before, self.height
+        return anchor.node
 
     def _alias(self, event: Any, depth: int) -> Node:
         anchor = self.anchors.get(event.anchor)
@@ -137,8 +136,10 @@ class Composer:
         if anchor.node is None or depth - 1 + anchor.height > MAX_DEPTH:
             self._stop("yaml-limit", self._position(event))
         assert anchor.node is not None
-        self._add(anchor.size, event)
-        self.height, self.end = anchor.height, event.end_mark.index
+        self.count += anchor.size
+        if self.count > MAX_NODES:
+            self._stop("yaml-limit", self._position(event))
+        self.height, self.last = anchor.height, event
         return anchor.node
 
     def _tag(self, event: Any, kind: str) -> str | None:
@@ -157,7 +158,10 @@ class Composer:
 
     def _scalar(self, event: Any) -> ScalarNode:
         mark = event.start_mark
-        text, holes = self.mask.restore(event.value)
+        text: str = event.value
+        holes: tuple[Hole, ...] = ()
+        if self.mask.hides:
+            text, holes = self.mask.restore(text, event.style or "")
         tag = None if event.tag is None else self._tag(event, "scalar")
         node = ScalarNode(self.source, self.first_line + mark.line, mark.column + 1, text, event.style or "", tag)
         if holes:
@@ -165,16 +169,17 @@ class Composer:
             node.holes_inside = True
         elif tag is not None and not fits_tag(node):
             self._report("yaml-syntax", node, text=f"{describe(node)} cannot have the tag !!{tag}")
-        self.height, self.end = 0, event.end_mark.index
+        self.height, self.last = 0, event
         return node
 
     def _sequence(self, event: Any, depth: int) -> SequenceNode:
-        at = self._position(event)
-        self._tag(event, "seq")
-        node = SequenceNode(self.source, at.line, at.column, [])
-        self.end, height = event.end_mark.index, 0
-        last, path, items = self.yaml.SequenceEndEvent, self.path, node.items
-        while type(start := self.next()) is not last:
+        mark = event.start_mark
+        if event.tag is not None:
+            self._tag(event, "seq")
+        node = SequenceNode(self.source, self.first_line + mark.line, mark.column + 1, [])
+        self.last, height = event, 0
+        end, path, items = self.yaml.SequenceEndEvent, self.path, node.items
+        while type(start := self.next()) is not end:
             path.append(len(items))
             item = self._node(start, depth + 1)
             path.pop()
@@ -187,47 +192,44 @@ class Composer:
         return node
 
     def _mapping(self, event: Any, depth: int) -> MappingNode:
-        at = self._position(event)
-        self._tag(event, "map")
-        node = MappingNode(self.source, at.line, at.column, [])
-        self.end, height = event.end_mark.index, 0
+        mark = event.start_mark
+        if event.tag is not None:
+            self._tag(event, "map")
+        node = MappingNode(self.source, self.first_line + mark.line, mark.column + 1, [])
+        self.last, height = event, 0
         seen: dict[str, ScalarNode] = {}
         merges: list[Node] = []
-        last, path = self.yaml.MappingEndEvent, self.path
-        while type(start := self.next()) is not last:
+        end, path, alias = self.yaml.MappingEndEvent, self.path, self.yaml.AliasEvent
+        while type(start := self.next()) is not end:
             key = self._node(start, depth + 1)
-            height = max(height, self.height)
+            if type(start) is alias:
+                key = self._key(key, start)
+            if self.height > height:
+                height = self.height
             path.append(key.text if isinstance(key, ScalarNode) else "")
             value = self._node(self.next(), depth + 1)
             if self.height > height:
                 height = self.height
             if value.holes_inside or key.holes_inside:
                 node.holes_inside = True
-            if isinstance(key, ScalarNode):
-                self._keep(node, self._key(key, start), value, seen, merges)
-            else:
+            if not isinstance(key, ScalarNode):
                 self._report("yaml-complex-key", self._position(start))
+            elif seen.setdefault(key.text, key) is not key:
+                note = related(seen[key.text], "first here")
+                self._report("duplicate-key", key, key=key.text, line=seen[key.text].line, related=[note])
+            elif key.text == "<<" and not key.style and key.tag is None:
+                merges.append(value)
+            else:
+                node.entries.append(Entry(key, value))
             path.pop()
         for merged in merges:
             self._merge(node, merged)
         self._close(node, height, event, start)
         return node
 
-    def _keep(
-        self, node: MappingNode, key: ScalarNode, value: Node, seen: dict[str, ScalarNode], merges: list[Node]
-    ) -> None:
-        first = seen.setdefault(key.text, key)
-        if first is not key:
-            note = related(first, "first here")
-            self._report("duplicate-key", key, key=key.text, line=first.line, related=[note])
-        elif key.text == "<<" and not key.style and key.tag is None:
-            merges.append(value)
-        else:
-            node.entries.append(Entry(key, value))
-
-    def _key(self, key: ScalarNode, event: Any) -> ScalarNode:
+    def _key(self, key: Node, event: Any) -> Node:
         """A key stands where it is written, also when it is an alias."""
-        if type(event) is not self.yaml.AliasEvent:
+        if not isinstance(key, ScalarNode):
             return key
         at = self._position(event)
         return ScalarNode(self.source, at.line, at.column, key.text, key.style, key.tag)
@@ -235,8 +237,8 @@ class Composer:
     def _close(self, node: SequenceNode | MappingNode, height: int, start: Any, end: Any) -> None:
         self.height = height + 1
         if start.flow_style:
-            self.end = end.end_mark.index
-        node.span = Span(self.text, start.start_mark.index, self.end)
+            self.last = end
+        node.span = (self.text, start.start_mark.index, self.last.end_mark.index)
 
     def _merge(self, node: MappingNode, merged: Node) -> None:
         parts = merged.items if isinstance(merged, SequenceNode) else [merged]

@@ -97,11 +97,8 @@ def constraint_entries(loading: Loading, section: Section | None) -> list[ReadEn
 
 
 def _provider(loading: Loading, key: str) -> GraderSpec | None:
-    """The grader that checks a constraint, looked for once in a load."""
-    if ("provider", key) not in loading.memo:
-        loading.memo["provider", key] = loading.host.constraint_provider(key)
-    record: GraderSpec | None = loading.memo["provider", key]
-    return record
+    """The grader that checks a constraint, looked for once per host."""
+    return loading.host.memo(("constraint", key), lambda: loading.host.constraint_provider(key))
 
 
 def _entry(loading: Loading, section: Section, key: str, value: Any) -> ReadEntry | None:

@@ -14,9 +14,9 @@ from vally.spec.diagnostics import Collector, Place, related
 from vally.spec.files import decode, read_file
 from vally.spec.loading import Loading
 from vally.spec.nodes import MappingNode, Node, SequenceNode, Source
+from vally.spec.plain_values import read_plain
 from vally.spec.reader import read_text
 from vally.spec.scalars import MAX_INTEGER
-from vally.spec.shapes import read_plain
 
 MAX_BYTES = 64 * 2**20
 MAX_ROWS = 10_000

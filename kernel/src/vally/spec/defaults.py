@@ -19,6 +19,7 @@ from vally.spec.diagnostics import Collector, Place, suggestion
 from vally.spec.git_sources import check_url
 from vally.spec.loading import Loading
 from vally.spec.nodes import Entry, MappingNode, Node, ScalarNode
+from vally.spec.plain_values import read_plain
 from vally.spec.positions import problem_node
 from vally.spec.scalars import is_null, scalar_value
 from vally.spec.sections import INVALID, Key, Section, Table, read_section, wrong_type, wrong_value
@@ -31,7 +32,6 @@ from vally.spec.shapes import (
     RawShape,
     Text,
     any_of,
-    read_plain,
 )
 
 if TYPE_CHECKING:

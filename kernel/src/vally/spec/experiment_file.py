@@ -18,12 +18,12 @@ from vally.spec.hashing import hash_of, portable
 from vally.spec.loading import Loading
 from vally.spec.nodes import Entry, MappingNode, Node, ScalarNode
 from vally.spec.placeholders import SETTING, Filler, rule_below
+from vally.spec.plain_values import plain_value
 from vally.spec.pointer_positions import position_below
 from vally.spec.reader import read_mapping
 from vally.spec.sections import INVALID, Section, read_section
 from vally.spec.setting_checks import check_setting
 from vally.spec.settings import Setting
-from vally.spec.shapes import read_plain
 from vally.spec.variants import ReadVariant, ReadVariants, read_baseline, read_variants
 from vally.text.globs import InvalidGlob, expand_glob
 
@@ -85,7 +85,7 @@ def read_experiment_file(loading: Loading) -> ReadExperiment | None:
 
 
 def _plain(node: Node) -> Any:
-    plain = read_plain(node, Place(), Collector(muted=True), written=True)
+    plain = plain_value(node, written=True)
     return {} if plain is INVALID else plain
 
 

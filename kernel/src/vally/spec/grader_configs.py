@@ -9,11 +9,12 @@ from vally.errors import ConfigInvalid, PluginError
 from vally.spec.diagnostics import Place
 from vally.spec.loading import Loading
 from vally.spec.nodes import MappingNode, Node, ScalarNode
+from vally.spec.plain_values import read_plain
 from vally.spec.positions import problem_key, problem_node
 from vally.spec.read_entry import ReadEntry
 from vally.spec.scalars import describe, is_null
 from vally.spec.sections import INVALID, wrong_type
-from vally.spec.shapes import BOOLEAN_HINT, is_yes_no, read_plain
+from vally.spec.shapes import BOOLEAN_HINT, is_yes_no
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

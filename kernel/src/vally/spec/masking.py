@@ -1,10 +1,12 @@
 """Placeholders hidden from the YAML parser: equally long runs of noncharacters stand for them, which go afterwards.
 
-The three characters that YAML 1.1 parsers take for line breaks and YAML 1.2 does not are hidden in the same way.
+Two other things that YAML 1.2 has and the parser does not know are hidden in the same way: the three characters that
+YAML 1.1 takes for line breaks, and characters that JSON spells as a pair of surrogates, such as `\\ud83d\\ude00`.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator
 
@@ -16,11 +18,14 @@ PLACEHOLDER = re.compile(
     rf"(?P<dollar>\$)?\$\{{(?P<name>{NAME}|row\.{_COLUMN}|eval\.{NAME})(?:=(?P<default>[^}}\r\n]*))?\}}"
 )
 _FOREIGN_BREAKS = "\x85\u2028\u2029"
+_MARKS = ("${", "\\ud", "\\uD", *_FOREIGN_BREAKS)
 _NONCHARACTERS = (
     *range(0xFDD0, 0xFDF0),
     *(plane * 0x10000 + low for plane in range(1, 17) for low in (0xFFFE, 0xFFFF)),
 )
 _PRIVATE = (*range(0xF0000, 0xFFFFE), *range(0x100000, 0x10FFFE))
+# An even number of backslashes in front leaves the next one to begin an escape.
+_PAIR = re.compile(r"(?<!\\)((?:\\\\)*)(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8}))")
 _DIGITS = 40
 
@@ -30,55 +35,62 @@ class TooManyCharacters(Exception):
 
 
 class Mask:
-    """Hides what the parser must not see. `text` is as long as the original, line breaks at the same places."""
+    """Hides what the parser must not see. `text` is as long as the original, line breaks at the same places.
+
+    `hides` tells whether there was anything to hide.
+    """
 
     def __init__(self, text: str) -> None:
         self._runs: dict[str, str] = {}
         self._by_text: dict[str, str] = {}
         self._counts: dict[int, int] = {}
         self.text = text
-        if "${" not in text and not any(mark in text for mark in _FOREIGN_BREAKS):
-            self._find = None
+        self.hides = any(mark in text for mark in _MARKS)
+        if not self.hides:
             return
         alphabet = "".join(map(chr, _unused(text, len(_FOREIGN_BREAKS) + 1 + _DIGITS)))
         hidden, self._first, self._digits = alphabet[:3], alphabet[3], alphabet[4:]
         self._breaks = str.maketrans(hidden, _FOREIGN_BREAKS)
         self._find = re.compile(f"{self._first}[{self._digits}]+|[{hidden}]")
-        self.text = PLACEHOLDER.sub(lambda match: self._run(match[0]), text).translate(
-            str.maketrans(_FOREIGN_BREAKS, hidden)
-        )
+        masked = PLACEHOLDER.sub(lambda match: self._run(match[0]), text)
+        masked = _PAIR.sub(lambda match: match[1] + self._run(match[2]), masked)
+        self.text = masked.translate(str.maketrans(_FOREIGN_BREAKS, hidden))
 
-    def _run(self, placeholder: str) -> str:
-        """A run of the placeholder's length that names it: equal placeholders share one."""
-        known = self._by_text.get(placeholder)
+    def _run(self, piece: str) -> str:
+        """A run of the length of a piece of text that names it: equal pieces share one."""
+        known = self._by_text.get(piece)
         if known is None:
-            length = len(placeholder)
+            length = len(piece)
             number = self._counts[length] = self._counts.get(length, -1) + 1
             digits = ""
             for _ in range(length - 1):
                 number, digit = divmod(number, _DIGITS)
                 digits += self._digits[digit]
-            known = self._by_text[placeholder] = self._first + digits
-            self._runs[known] = placeholder
+            known = self._by_text[piece] = self._first + digits
+            self._runs[known] = piece
         return known
 
-    def restore(self, text: str) -> tuple[str, tuple[Hole, ...]]:
-        """Put back what was hidden in a piece of the text, with the places of its placeholders."""
-        if self._find is None or not self._find.search(text):
+    def restore(self, text: str, style: str = "") -> tuple[str, tuple[Hole, ...]]:
+        """Put back what was hidden in a scalar of this style, with the places of its placeholders."""
+        if not self.hides or not self._find.search(text):
             return text, ()
-        plain = self._find.sub(lambda match: self._runs.get(match[0], match[0]), text).translate(self._breaks)
-        return plain, tuple(self._holes(text))
-
-    def _holes(self, text: str) -> Iterator[Hole]:
-        assert self._find is not None
+        pieces: list[str] = []
+        holes, length, end = [], 0, 0
         for match in self._find.finditer(text):
-            placeholder = self._runs.get(match[0])
-            if placeholder is not None:
-                yield hole(PLACEHOLDER.fullmatch(placeholder), match.start())
+            piece = self._runs.get(match[0])
+            shown = match[0].translate(self._breaks) if piece is None else piece
+            if piece is not None and piece.startswith("\\") and style == '"':
+                shown = json.loads(f'"{piece}"')
+            length += match.start() - end
+            if piece is not None and (placeholder := PLACEHOLDER.fullmatch(piece)):
+                holes.append(hole(placeholder, length))
+            pieces += [text[end : match.start()], shown]
+            length, end = length + len(shown), match.end()
+        return "".join((*pieces, text[end:])), tuple(holes)
 
 
 def hide_placeholders(text: str) -> str:
-    """A text of the same length in which no placeholder, and no line break of other dialects, is left to a parser."""
+    """A text of the same length in which nothing is left to a parser that only `Mask` can read."""
     return Mask(text).text
 
 

@@ -12,11 +12,11 @@ from vally.model.experiment import Axis, AxisValue
 from vally.spec.diagnostics import Collector, Place
 from vally.spec.experiment_keys import AXIS
 from vally.spec.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from vally.spec.plain_values import plain_value
 from vally.spec.pointers import tokens_of
 from vally.spec.scalars import is_null
 from vally.spec.sections import INVALID, Section, read_section, wrong_type, wrong_value
 from vally.spec.settings import Setting
-from vally.spec.shapes import read_plain
 
 MIN_VARIANTS, MAX_VARIANTS = 2, 256
 
@@ -83,7 +83,7 @@ def _axis(section: Section, name: str, collector: Collector) -> ReadAxis | None:
 
 
 def _plain(node: Node) -> object:
-    plain = read_plain(node, Place(), Collector(muted=True))
+    plain = plain_value(node)
     return None if plain is INVALID else plain
 
 

@@ -12,9 +12,10 @@ from vally.spec.git_sources import check_url
 from vally.spec.loading import Loading
 from vally.spec.nodes import MappingNode, Node, ScalarNode
 from vally.spec.paths import absolute
+from vally.spec.plain_values import plain_value
 from vally.spec.scalars import scalar_value, shown
 from vally.spec.sections import INVALID, Key, Section, Table, read_section
-from vally.spec.shapes import Choice, DurationShape, ListOf, MapOf, Text, TextOfScalar, read_plain
+from vally.spec.shapes import Choice, DurationShape, ListOf, MapOf, Text, TextOfScalar
 
 _TYPES = ("stdio", "http", "sse")
 _WORKSPACE = "${workspace}"
@@ -129,7 +130,7 @@ def _dataclass(name: str, section: Section) -> McpServer:
 
 
 def _shown(section: Section) -> dict[str, Any]:
-    plain = read_plain(section.node, section.place, Collector(muted=True), written=True)
+    plain = plain_value(section.node, written=True)
     record: dict[str, Any] = {"type": section.get("type", "stdio")}
     if plain is not INVALID:
         record.update({key: value for key, value in plain.items() if key in section.values})

@@ -75,14 +75,14 @@ class ScalarNode(Node):
 
 
 class SequenceNode(Node):
-    """A list. `span` is its extent in the file as 0-based (line, column) pairs, for reading the source text back."""
+    """A list. `span` is the decoded text of its file with the offsets where it starts and ends in it."""
 
     __slots__ = ("items", "span")
 
     def __init__(self, source: Source, line: int, column: int, items: list[Node]) -> None:
         super().__init__(source, line, column)
         self.items = items
-        self.span: Span | None = None
+        self.span: tuple[str, int, int] | None = None
 
 
 class Entry(NamedTuple):
@@ -100,7 +100,7 @@ class MappingNode(Node):
     def __init__(self, source: Source, line: int, column: int, entries: list[Entry]) -> None:
         super().__init__(source, line, column)
         self.entries = entries
-        self.span: Span | None = None
+        self.span: tuple[str, int, int] | None = None
 
     def get(self, key: str) -> Node | None:
         """The value of a key, or None."""
@@ -115,14 +115,6 @@ class MappingNode(Node):
             if name.text == key:
                 return name
         return None
-
-
-class Span(NamedTuple):
-    """Offsets of a collection in the decoded text of its file."""
-
-    text: str
-    start: int
-    end: int
 
 
 def scalars(node: Node) -> Iterator[ScalarNode]:

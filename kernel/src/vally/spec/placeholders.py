@@ -230,7 +230,8 @@ def mentioned_names(node: Node) -> Collection[str]:
 def source_text(node: Node) -> ScalarNode:
     """The text that YAML took for a collection, as a string."""
     assert isinstance(node, MappingNode | SequenceNode)
-    text = node.span.text[node.span.start : node.span.end].strip() if node.span else ""
+    whole, start, end = node.span or ("", 0, 0)
+    text = whole[start:end].strip()
     scalar = ScalarNode(node.source, node.line, node.column, text, "|", SOURCE_TEXT)
     scalar.holes = find_holes(text)
     scalar.holes_inside = bool(scalar.holes)

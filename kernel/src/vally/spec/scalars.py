@@ -80,9 +80,13 @@ def fits_tag(node: ScalarNode) -> bool:
 
 def is_null(node: Node | None) -> bool:
     """Whether a node is absent or null."""
-    return node is None or (
-        isinstance(node, ScalarNode) and not node.unresolved and not node.style and scalar_value(node) is None
-    )
+    if node is None:
+        return True
+    if not isinstance(node, ScalarNode) or node.unresolved or node.style:
+        return False
+    if node.tag is None and node.original is None:
+        return node.text in _NULL
+    return scalar_value(node) is None
 
 
 def describe(node: Node) -> str:

@@ -66,6 +66,10 @@ class Table:
     renamed: Mapping[str, str] = field(default_factory=dict)
     open: bool = False
     misplaced: Mapping[str, str] = field(default_factory=dict)
+    required: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "required", tuple(name for name, key in self.keys.items() if key.required))
 
 
 @dataclass(slots=True)
@@ -116,20 +120,21 @@ def read_section(node: Node, table: Table, place: Place, collector: Collector) -
         return None
     section = Section(node, place)
     for key, value in node.entries:
-        known = table.keys.get(key.text)
+        name = key.text
+        known = table.keys.get(name)
         if known is None:
-            if not key.text.startswith("x-"):
+            if not name.startswith("x-"):
                 table.unknown(table, Entry(key, value), place, collector)
             continue
-        section.keys[key.text] = key
+        section.keys[name] = key
         if is_null(value) and not known.nullable:
             continue
-        section.written[key.text] = value
-        read = known.shape.read(value, place.key(key.text), collector)
+        section.written[name] = value
+        read = known.shape.read(value, place.key(name), collector)
         if read is not INVALID:
-            section.values[key.text] = read
-    for name, known in table.keys.items():
-        if known.required and name not in section.written:
+            section.values[name] = read
+    for name in table.required:
+        if name not in section.written:
             where = f"{place.label}: " if place.label else ""
             collector.add(table.missing, node, place.key(name), where=where, key=name)
     return section

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 from vally.spec.diagnostics import Collector, Place
 from vally.spec.nodes import MappingNode, Node, ScalarNode, SequenceNode
-from vally.spec.scalars import describe, is_null, scalar_value, shown
+from vally.spec.plain_values import read_plain
+from vally.spec.scalars import is_null, scalar_value, shown
 from vally.spec.sections import INVALID, Items, Shape, Table, read_section, wrong_type, wrong_value
 from vally.text.durations import InvalidDuration, parse_duration
 from vally.text.numbers import es_number
@@ -267,34 +268,3 @@ class OpaqueMapping:
         if not isinstance(node, MappingNode):
             return wrong_type(node, place, collector, "a mapping")
         return read_plain(node, place, collector)
-
-
-def read_plain(node: Node, place: Place, collector: Collector, *, written: bool = False) -> Any:
-    """The value of a tree as dicts, lists and scalars, a new one on each call; INVALID when a number is not finite.
-
-    With `written` process variables appear as their placeholders.
-    """
-    if isinstance(node, ScalarNode):
-        if node.unresolved:
-            return INVALID
-        value = scalar_value(node)
-        if isinstance(value, float) and not math.isfinite(value):
-            return wrong_type(node, place, collector, "a number between -(2^53 - 1) and 2^53 - 1")
-        return shown(node) if written and node.written is not None else value
-    broken = False
-    if isinstance(node, SequenceNode):
-        items = [
-            read_plain(item, place.item(index), collector, written=written) for index, item in enumerate(node.items)
-        ]
-        return INVALID if any(item is INVALID for item in items) else items
-    assert isinstance(node, MappingNode)
-    mapping = {}
-    for key, item in node.entries:
-        value = mapping[key.text] = read_plain(item, place.key(key.text), collector, written=written)
-        broken = broken or value is INVALID
-    return INVALID if broken else mapping
-
-
-def describe_value(node: Node) -> str:
-    """A value as messages quote it."""
-    return describe(node)

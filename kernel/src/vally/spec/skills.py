@@ -14,9 +14,9 @@ from vally.spec import paths
 from vally.spec.diagnostics import Collector, Place, raise_errors
 from vally.spec.files import PROJECT_BYTES, decode, read_file
 from vally.spec.nodes import MappingNode, Node, ScalarNode, Source
+from vally.spec.plain_values import read_plain
 from vally.spec.reader import read_text
 from vally.spec.scalars import describe
-from vally.spec.shapes import read_plain
 from vally.text.globs import InvalidGlob, expand_glob
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from vally.spec.golden import read_golden
 from vally.spec.grader_entries import check_turns, read_entries
 from vally.spec.loading import Loading
 from vally.spec.nodes import Node, SequenceNode
+from vally.spec.plain_values import plain_value
 from vally.spec.read_entry import ReadEntry
 from vally.spec.sections import Section
-from vally.spec.shapes import read_plain
 from vally.spec.simulation import read_simulation
 from vally.spec.stimuli import ReadStimulus, merge_artifacts
 
@@ -121,7 +121,7 @@ def read_parts(loading: Loading, root: Root, read: ReadStimulus) -> StimulusPart
 
 
 def _plain_graders(node: Node | None) -> list[Any]:
-    plain = [] if node is None else read_plain(node, Place(), Collector(muted=True))
+    plain = [] if node is None else plain_value(node)
     return plain if isinstance(plain, list) else []
 
 

@@ -21,9 +21,10 @@ from vally.spec.matrix import (
     read_axes,
 )
 from vally.spec.nodes import MappingNode, Node, ScalarNode
+from vally.spec.plain_values import plain_value
 from vally.spec.sections import INVALID, Section, read_section, wrong_type
 from vally.spec.settings import Setting
-from vally.spec.shapes import TextOfScalar, read_plain
+from vally.spec.shapes import TextOfScalar
 
 MAX_NAME = 120
 _LABEL = TextOfScalar(silent=True)
@@ -138,7 +139,7 @@ def _described(
     """The variant as data."""
     changes: dict[str, Any] = {}
     for setting in settings:
-        plain = read_plain(setting.value, Place(), Collector(muted=True))
+        plain = plain_value(setting.value)
         _put(changes, (setting.key, *setting.steps), None if plain is INVALID else plain)
     return Variant(
         name=name,
