@@ -1,0 +1,1 @@
+"""Reporter plugin: OpenTelemetry spans of runs."""
