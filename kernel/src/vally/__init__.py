@@ -80,6 +80,10 @@ _NAMES = {
     "vally.run.eval_table": "eval_result eval_table run_verdict stimulus_stats",
     "vally.run.figures": "eval_figures percent stimulus_figures verdict_count",
     "vally.run.grading": "GradingRequest agrade_trajectory grade_entries grade_trajectory",
+    "vally.run.imports.atif": "import_atif",
+    "vally.run.imports.atif_checks": "AtifError is_atif",
+    "vally.run.imports.imported": "Imported prompts_of with_turns",
+    "vally.run.imports.session": "import_session",
     "vally.run.inputs": (
         "CompareInput CompareResult Completed ExecutorOptions GraderInput JudgeClient Process ProcessRunner "
         "SimulatedUser Skill StopSignal TurnComplete"

@@ -48,5 +48,7 @@ def command(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> in
 def _check_combinations(options: dict[str, Any]) -> None:
     if options["skip_grade"] and options["require_pass"]:
         raise click.UsageError("--require-pass needs grades, so it cannot be combined with --skip-grade")
+    if options["eval_plugin"] and (not options["specs"] or options["suites"]):
+        raise click.UsageError("--eval-plugin needs --eval-spec, and cannot be combined with --suite")
     if options["in_place"] and not options["workspace"]:
         raise click.UsageError("--in-place needs --workspace")

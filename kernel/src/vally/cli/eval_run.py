@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -51,11 +52,12 @@ class EvalRun:
             params=dict(options["params"]),
             has_skill_dir=bool(self._skill_dirs),
             lenient=options["skip_validate"],
+            eval_plugin=options["eval_plugin"],
         )
 
     def execute(self) -> int:
         """Do everything; returns the exit code. Raises `VallyError` for what stops it before the run."""
-        with reserved_stdout(self._options["output"] != "text"):
+        with reserved_stdout(self._options["output"] != "text"), contextlib.closing(self._selection):
             return self._execute()
 
     def _execute(self) -> int:

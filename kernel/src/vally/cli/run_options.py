@@ -48,6 +48,7 @@ SELECTION = [
     click.option(
         "--stimulus", "--filter", "patterns", multiple=True, metavar="GLOB", help="Keep stimuli by name; ! excludes."
     ),
+    click.option("--eval-plugin", metavar="SPEC", help="Read foreign specs with an eval provider."),
     click.option("--allow-empty", is_flag=True, help="No stimulus selected is success."),
     click.option("--param", "params", type=KEY_VALUE, multiple=True, metavar="KEY=VALUE", help="Placeholder value."),
 ]

@@ -22,9 +22,11 @@ from vally.errors import SpecError
 
 if TYPE_CHECKING:
     from vally.cli.context import CliContext
+    from vally.cli.foreign_specs import ForeignSpecs
     from vally.host import PluginHost
     from vally.model.evalspec import Diagnostic, EvalSpec, Project, Suite
     from vally.run.redaction import Redactor
+    from vally.spec import LoadedSpec
 
 
 class SpecSelection:
@@ -33,6 +35,7 @@ class SpecSelection:
     Call `find_project`, `open_host` and `load`, in this order. `params` are values of placeholders, `has_skill_dir`
     tells that skills are offered from elsewhere, and `lenient` makes warnings of semantic errors. Afterwards
     `diagnostics` holds all findings and `environment_values` the process variables that placeholders used.
+    `eval_plugin` names an eval provider for specs of other tools; what it keeps for them is there until `close`.
     """
 
     def __init__(
@@ -43,12 +46,15 @@ class SpecSelection:
         params: Mapping[str, str] | None = None,
         has_skill_dir: bool = False,
         lenient: bool = False,
+        eval_plugin: str | None = None,
     ) -> None:
         self._context = context
         self._words = words
         self._params = dict(params or {})
         self._has_skill_dir = has_skill_dir
         self._lenient = lenient
+        self._eval_plugin = eval_plugin
+        self._foreign: ForeignSpecs | None = None
         self._loaded: list[tuple[Path, EvalSpec]] = []
         self.diagnostics: list[Diagnostic] = []
         self.environment_values: dict[str, str] = {}
@@ -82,20 +88,12 @@ class SpecSelection:
 
     def load(self, host: PluginHost) -> list[EvalSpec] | None:
         """The specs with the stimuli that are selected; prints all findings and returns None when one is an error."""
-        from vally.spec import read_eval_spec
-
+        self._foreign = self._provider(host)
         found = candidate_files(self._words, self.project, self._context.cwd)
         self.diagnostics += found.diagnostics
         used: set[str] = set()
         for path in found.paths:
-            loaded = read_eval_spec(
-                path,
-                params=self._params,
-                project=self.project,
-                host=host,
-                environ=self._context.environ,
-                skill_dirs=self._has_skill_dir,
-            )
+            loaded = self._read(path, host)
             self.environment_values |= loaded.environment_values
             used |= loaded.used_params
             self.diagnostics += self._softened(loaded.spec, loaded.diagnostics)
@@ -106,6 +104,42 @@ class SpecSelection:
         if any(item.level == "error" for item in self.diagnostics):
             return None
         return self._selected(found.suites_of if self._words.suites else None)
+
+    def _provider(self, host: PluginHost) -> ForeignSpecs | None:
+        named = self._eval_plugin or self.project.eval_provider
+        if named is None:
+            return None
+        from vally.cli.foreign_specs import ForeignSpecs
+        from vally.records import EvalProviderSpec
+
+        cwd = self._context.cwd
+        bases = (self._base() or cwd, cwd) if self._eval_plugin else (self.project.root,)
+        record = host.resolve_one("eval-provider", named, bases=bases)
+        assert isinstance(record, EvalProviderSpec)
+        return ForeignSpecs(host, record, self.project, self._params)
+
+    def _read(self, path: Path, host: PluginHost) -> LoadedSpec:
+        from vally.spec import read_eval_spec, read_foreign_spec
+
+        skill_dirs = self._has_skill_dir
+        foreign = None if self._foreign is None else self._foreign.load(path)
+        if foreign is None:
+            return read_eval_spec(
+                path,
+                params=self._params,
+                project=self.project,
+                host=host,
+                environ=self._context.environ,
+                skill_dirs=skill_dirs,
+            )
+        for warning in foreign.warnings:
+            print_warning(f"{path.name}: {warning}")
+        return read_foreign_spec(foreign, path, project=self.project, host=host, skill_dirs=skill_dirs)
+
+    def close(self) -> None:
+        """Remove what an eval provider keeps for its specs."""
+        if self._foreign is not None:
+            self._foreign.close()
 
     def _redactor(self) -> Redactor:
         from vally.run.redaction import Redactor
