@@ -297,6 +297,15 @@ def test_responses(server: MockLlm) -> None:
     assert events[-1]["response"]["output"][0]["content"][0]["text"] == "b c"
 
 
+def test_a_tool_of_a_namespace_is_called_by_both_names(server: MockLlm) -> None:
+    tools = [{"type": "namespace", "name": "mcp__calc", "tools": [{"type": "function", "name": "add"}]}]
+    script = '!tool mcp__calc__add {"a": 1}'
+    (call,) = send(server, RESPONSES, {"model": "m", "input": script, "tools": tools}).body["output"]
+    assert (call["type"], call["namespace"], call["name"]) == ("function_call", "mcp__calc", "add")
+    (plain,) = send(server, RESPONSES, {"model": "m", "input": script, "tools": tools[:0]}).body["output"]
+    assert ("namespace" in plain, plain["name"]) == (False, "mcp__calc__add")
+
+
 def test_a_stored_response_cannot_be_continued(server: MockLlm) -> None:
     reply = send(server, RESPONSES, {"input": "!say x", "previous_response_id": "resp_1"})
     assert (reply.status, "previous_response_id" in reply.text) == (400, True)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from vally.run.inputs import Skill
 
+_NAME_BREAKS = re.compile(r"[^a-z0-9]+")
 _WORD_BREAKS = re.compile(r"[\s\"'`;|&<>()=]+")
 
 
@@ -25,11 +26,11 @@ class SkillReads:
         self._file_names = {skill.path.name for skill in skills}
 
     def of_call(self, tool: str, arguments: object) -> list[Skill]:
-        """Skills that a call takes up: named to a `skill` tool, or their SKILL.md named by its path."""
+        """Skills that a call takes up: named to a tool such as `skill` or `activate_skill`, or their SKILL.md named by its path."""
         if not self._by_name:
             return []
         texts = list(_texts(arguments))
-        if tool.casefold() == "skill":
+        if "skill" in _NAME_BREAKS.split(tool.casefold()):
             return [skill for name, skill in self._by_name.items() if name in texts]
         found = {path: self._by_path[path] for text in texts for path in self._named_paths(text)}
         return list(found.values())

@@ -22,6 +22,7 @@ from vally.testing.mock_llm.conversation import (
 )
 from vally.testing.mock_llm.script import ScriptError
 
+_NAMESPACE = "namespace"
 _CALLS = {"function_call", "custom_tool_call", "local_shell_call", "computer_call", "mcp_call"}
 
 
@@ -34,10 +35,21 @@ def read(body: Mapping[str, Any]) -> ModelRequest:
     return ModelRequest(
         model=str(body.get("model") or "mock-model"),
         turns=(*_instructions(body), *_turns(body.get("input"))),
-        tools={str(tool.get("name")): str(tool.get("type") or "function") for tool in mappings(body.get("tools"))},
+        tools=dict(_tools(body)),
         wants_json=isinstance(wanted, Mapping) and wanted.get("type") in ("json_schema", "json_object"),
         stream=bool(body.get("stream")),
     )
+
+
+def _tools(body: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Names and types. A tool of a namespace, such as that of an MCP server, goes by `<namespace>__<name>`."""
+    for tool in mappings(body.get("tools")):
+        name, kind = str(tool.get("name")), str(tool.get("type") or "function")
+        yield name, kind
+        if kind == _NAMESPACE:
+            yield from (
+                (f"{name}__{inner.get('name')}", f"{_NAMESPACE} {name}") for inner in mappings(tool.get("tools"))
+            )
 
 
 def _instructions(body: Mapping[str, Any]) -> Iterator[Turn]:
@@ -138,6 +150,9 @@ def _call(call: AnswerCall, suffix: str) -> dict[str, Any]:
         text = call.arguments.get("input")
         given = text if isinstance(text, str) else json.dumps(call.arguments, ensure_ascii=False)
         return {"type": "custom_tool_call", "id": f"ctc_{suffix}", **item, "input": given}
+    namespace = call.kind.removeprefix(f"{_NAMESPACE} ")
+    if namespace != call.kind:
+        item |= {"namespace": namespace, "name": call.name.removeprefix(f"{namespace}__")}
     arguments = json.dumps(call.arguments, ensure_ascii=False)
     return {"type": "function_call", "id": f"fc_{suffix}", **item, "arguments": arguments}
 
