@@ -6,6 +6,7 @@ from vally._version import __version__ as __version__
 
 _NAMES = {
     "vally.cli.directories": "results_directory",
+    "vally.cli.event_loop": "leave_threads_behind",
     "vally.cli.machine_output": "reserved_stdout",
     "vally.cli.resumption": "Resumption given_options",
     "vally.cli.run_choices": "RunChoices",

@@ -1,0 +1,1 @@
+"""Trajectories that other programs recorded."""
