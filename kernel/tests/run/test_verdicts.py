@@ -177,6 +177,17 @@ P, E, G = "P", "E", "G"
         pytest.param(
             None, None, {"a": [E, E]}, None, "0/1", False, "2 trials had an execution error", id="only errors"
         ),
+        pytest.param(
+            0.5,
+            None,
+            {"a": [P, E, G], "b": [P, G, FAIL_FAST]},
+            1,
+            "2/2",
+            False,
+            "score 1.00 >= 0.50, but 1 trial had an execution error, 2 trials had a grader error and the eval is "
+            "partial",
+            id="several problems",
+        ),
         pytest.param(0.7, None, {"a": [0.699]}, 0.699, "1/1", False, "score 0.699 < 0.7", id="digits that differ"),
     ],
 )
@@ -292,6 +303,14 @@ def test_the_first_error_in_plan_order_is_told() -> None:
         facts = TrialFacts.from_result(_result(name, 0, E).model_copy(update={"error": f"in {name}"}), None)
         tally.add(facts)
     assert tally.eval_summary(0).error == "in a"
+
+
+def test_the_grader_that_reached_no_verdict_is_told() -> None:
+    broken = GraderResult.error("timed out", name="quality")
+    grade = GraderResult.error("1/2", name="trajectory-grade", details=[_grade(1, True), broken])
+    tally = RunTally([_planned({"a": 1})])
+    tally.add(TrialFacts.from_result(_result("a", 0, P).model_copy(update={"grade_result": grade}), None))
+    assert tally.eval_summary(0).error == "quality: timed out"
 
 
 def _paid(

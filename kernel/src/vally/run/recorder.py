@@ -101,8 +101,9 @@ class Recorder:
 
     async def _encoded(self, item: TrialItem, result: TrialResult) -> _Record:
         threshold = self._plan.evals[item.eval_index].threshold
-        facts = TrialFacts.from_result(result, threshold, eval_index=item.eval_index)
         shown, line = await anyio.to_thread.run_sync(self._output.trial_record, result, item)
+        # Facts hold texts of errors, so they are taken from what has no secrets any more.
+        facts = TrialFacts.from_result(shown, threshold, eval_index=item.eval_index)
         return _Record(item=item, result=shown, line=line, facts=facts)
 
     async def append(self, line: bytes, part: str = "") -> bool:

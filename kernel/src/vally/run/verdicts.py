@@ -33,8 +33,9 @@ class TrialFacts:
     """The little of a trial result that summaries need, a few hundred bytes whatever the trajectory.
 
     `score` is what the trial contributes to its stimulus and `passed` its verdict; both are None without a verdict.
-    `grader_error` is a grader without verdict at the top level, `nested_error` one at any depth. Times are in
-    milliseconds, `tokens` include those of the judge, `costs` are (unit, amount) of agent and judge.
+    `grader_error` is a grader without verdict at the top level, `nested_error` one at any depth, and `error` says why
+    the trial has no verdict. Times are in milliseconds, `tokens` include those of the judge, `costs` are (unit,
+    amount) of agent and judge.
     """
 
     eval_index: int
@@ -80,7 +81,7 @@ class TrialFacts:
             grader_error=grade is not None and grade.status == "error",
             nested_error=grade is not None and has_grader_error(grade),
             stopped=result.status == "skipped" and result.skip_reason in STOP_REASONS,
-            error=(result.error or result.status)[:_ERROR_LENGTH] if result.status == "error" else None,
+            error=_error_text(result),
             tokens=(usage.total_tokens if usage else 0) + judge_tokens,
             judge_tokens=judge_tokens,
             costs=_costs(result),
@@ -88,6 +89,14 @@ class TrialFacts:
             started_at=result.started_at,
             duration_ms=result.duration_ms,
         )
+
+
+def _error_text(result: TrialResult) -> str | None:
+    if result.status == "error":
+        return (result.error or result.status)[:_ERROR_LENGTH]
+    details = result.grade_result.details if result.grade_result else None
+    broken = next((item for item in details or () if item.status == "error"), None)
+    return None if broken is None else f"{broken.name}: {broken.evidence}"[:_ERROR_LENGTH]
 
 
 def _costs(result: TrialResult) -> tuple[tuple[str, float], ...]:
@@ -196,16 +205,20 @@ def judge_eval(stimuli: Sequence[StimulusTally], rules: EvalRules) -> EvalVerdic
 
 
 def _judged(stimuli: Sequence[StimulusTally], rules: EvalRules, overall: float | None) -> tuple[bool, str]:
-    problems = _problems(stimuli)
+    problems = " and ".join(", ".join(part) for part in _but_last(_problems(stimuli)))
     if not rules.graded or not any(stimulus.has_graders for stimulus in stimuli):
-        return not problems, problems[0] if problems else "not graded" if not rules.graded else "no graders"
+        return not problems, problems or ("no graders" if rules.graded else "not graded")
+    ungradable = _ungradable(stimuli)
     if all(stimulus.score is None for stimulus in stimuli):
-        return False, (problems or _ungradable(stimuli) or ["no stimulus has a gradable trial"])[0]
+        return False, problems or (ungradable or ["no stimulus has a gradable trial"])[0]
     reached, text = _score_verdict(stimuli, rules, overall)
-    problems += _ungradable(stimuli)
-    if not reached or not problems:
+    if not reached or not (problems or ungradable):
         return reached, text
-    return False, f"{text}, but {problems[0]}"
+    return False, f"{text}, but {problems or ungradable[0]}"
+
+
+def _but_last(parts: list[str]) -> list[list[str]]:
+    return [part for part in (parts[:-1], parts[-1:]) if part]
 
 
 def _problems(stimuli: Sequence[StimulusTally]) -> list[str]:

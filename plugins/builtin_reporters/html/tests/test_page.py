@@ -70,7 +70,7 @@ def test_evals_and_their_reasons(report: Make, grader: Make) -> None:
         "scripted default-model 0.45 0.50 0/4 1/6 1.2s ✘ FAIL score 0.45 < 0.50",
         "other default-model 1.00 0.50 1/1 1/1 1.2s ✔ PASS score 1.00 >= 0.50",
     ]
-    assert page.words("p", "first-error") == ["First error: the provider is down"]
+    assert page.words("p", "first-error") == ["First error: g: no judge"]
 
 
 def test_the_matrix_links_to_the_trials(report: Make, grader: Make) -> None:

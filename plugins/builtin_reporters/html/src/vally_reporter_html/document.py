@@ -9,7 +9,6 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 
 from vally_reporter_html.page import Page
 from vally_reporter_html.text import milliseconds
@@ -37,8 +36,8 @@ def document(start: RunStart, summary: RunSummary, run_dir: Path) -> Iterator[by
     style, script = _asset("style.css"), _asset("script.js")
     stream = environment.get_template("page.html").stream(
         page=Page(start, summary, run_dir),
-        style=Markup(style),  # our own file
-        script=Markup(script),
+        style=style,
+        script=script,
         policy=f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; img-src data:; "
         "base-uri 'none'; form-action 'none'",
     )
