@@ -11,6 +11,7 @@ from vally import SegmentNamer, VallyError, did_you_mean, name_line, parse_json,
 from vally_command_compare.sides import Side, read_side
 
 PLAN_NAME = "plan-snapshot.json"
+SUMMARY_NAME = "experiment-summary.json"
 MANIFEST_NAMES = ("experiment-manifest.json", "shard-manifest.json")
 ARGUMENT = "<experiment-dir>"
 
@@ -34,6 +35,8 @@ class Experiment:
     baseline: str
     variants: tuple[str, ...]
     evals: tuple[Mapping[str, Any], ...]
+    contaminated: frozenset[tuple[str, str, str]] = frozenset()
+    """Arms (variant, eval file, model) whose agents had something else than they should."""
 
     def comparisons(self, wanted: Sequence[str]) -> Iterator[Comparison]:
         """The comparisons in plan order; raises `VallyError` for a variant that is not in the plan."""
@@ -65,6 +68,11 @@ class Experiment:
 
     def _comparison(self, item: Mapping[str, Any], sides: Mapping[str, Side]) -> Comparison | None:
         file, model = str(item["evalFile"]), str(item.get("model") or "")
+        spoiled = [name for name in (item["variant"], self.baseline) if (name, file, model) in self.contaminated]
+        if spoiled:
+            arm = name_line(f"{item['variant']}, {file}, {model}")
+            print_warning(f"{arm}: not compared, because {name_line(spoiled[0])} is contaminated")
+            return None
         treatment = sides[item["variant"]].only(eval_file=file, model=model)
         baseline = self._baseline(sides[self.baseline], file, model)
         if baseline is None or not treatment.attempts:
@@ -109,6 +117,7 @@ def open_experiment(path: Path) -> Experiment:
         name=str(experiment.get("name") or ""),
         baseline=baseline,
         variants=tuple(map(str, experiment.get("variantNames") or ())),
+        contaminated=frozenset(_contaminated(directory)),
         evals=tuple(item for item in evals if isinstance(item, Mapping) and "variant" in item and "evalFile" in item),
     )
 
@@ -133,6 +142,14 @@ def _manifest(directory: Path) -> Mapping[str, Any]:
         if (directory / name).is_file():
             return _document(directory / name)
     raise VallyError(f"'{directory}' has no {' or '.join(MANIFEST_NAMES)}", where=ARGUMENT)
+
+
+def _contaminated(directory: Path) -> Iterator[tuple[str, str, str]]:
+    """The arms that the summary of the experiment names; a run without one says nothing."""
+    path = directory / SUMMARY_NAME
+    items = _document(path).get("contaminated") if path.is_file() else None
+    for item in items if isinstance(items, list) else ():
+        yield str(item.get("variant")), str(item.get("evalFile")), str(item.get("model"))
 
 
 def _document(path: Path) -> Mapping[str, Any]:

@@ -1,0 +1,1 @@
+"""Command for vally: experiments, which are evals in variants."""

@@ -1,0 +1,205 @@
+"""`vally experiment merge`: the records of all shards as one run."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from datetime import datetime
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import click
+
+from vally import (
+    NO_MODEL,
+    PlannedEval,
+    PlannedStimulus,
+    RunSummary,
+    RunTally,
+    TrialFacts,
+    VallyError,
+    atomic_write,
+    index_results,
+    load_trial_result,
+    parse_json,
+    parse_timestamp,
+    record_line,
+    timestamp,
+)
+from vally_command_experiment.documents import MANIFEST_NAME, PLAN_NAME, PROVENANCE_NAME, SUMMARY_NAME, summary_document
+from vally_command_experiment.figures import Figures
+from vally_command_experiment.report_data import Report
+from vally_command_experiment.reports import write_reports
+from vally_command_experiment.shard_checks import ShardDirectory, check_shards, read_shard, variant_parts
+from vally_command_experiment.writing import write_document
+
+if TYPE_CHECKING:
+    from vally import CliContext
+
+
+def merge_shards(context: CliContext, options: Mapping[str, Any]) -> int:
+    """Check, then write the whole run; returns the exit code. Raises `VallyError` before anything is written."""
+    shards = [read_shard(context.cwd / word, word) for word in dict.fromkeys(options["directories"])]
+    target = context.cwd / options["output_dir"]
+    check_shards(shards, target, options["output_dir"])
+    merge = Merge(shards, target)
+    document = merge.write(html=options["html"])
+    failed = document["hadExecutionErrors"] or document["partial"]
+    code = 1 if failed or (options["require_pass"] and not document["passed"]) else 0
+    _tell(context, options, document, code)
+    return code
+
+
+def _tell(context: CliContext, options: Mapping[str, Any], document: Mapping[str, Any], code: int) -> None:
+    if options["output"] == "json":
+        click.echo(json.dumps({**document, "runDir": options["output_dir"], "exitCode": code}, ensure_ascii=False))
+        return
+    if context.display.quiet:
+        return
+    totals = document["totals"]
+    click.echo(f"Merged {len(options['directories'])} shards: {totals['trials']:,} trials", file=sys.stdout)
+    click.echo(f"Output directory: {options['output_dir']}")
+
+
+class Merge:
+    """The shards of one run, already checked against each other."""
+
+    def __init__(self, shards: Sequence[ShardDirectory], target: Path) -> None:
+        self._shards = shards
+        self._target = target
+        self._plan = shards[0].plan
+        self._head: Mapping[str, Any] = shards[0].manifest["experiment"]
+        self._parts = variant_parts(self._head["variantNames"])
+        self._planned = list(_planned_evals(self._plan))
+        self._figures = Figures()
+        rates = {planned.index: planned.pass_rate for planned in self._planned}
+        self._tally = RunTally(self._planned, pass_rates=rates)
+
+    def write(self, *, html: bool) -> dict[str, Any]:
+        """Write everything; returns the summary document."""
+        try:
+            self._target.mkdir(parents=True, exist_ok=True)
+            self._write_records()
+        except OSError as error:
+            raise VallyError(f"cannot write: {error.strerror or error}", where=str(self._target)) from error
+        summary = self._summary()
+        document = summary_document(self._head, summary, [], self._contaminated())
+        write_document(self._target / PLAN_NAME, self._plan)
+        experiment = {"type": "experiment-manifest", "version": 1, "experiment": dict(self._head)}
+        write_document(self._target / MANIFEST_NAME, experiment)
+        write_document(self._target / SUMMARY_NAME, document)
+        write_reports(self._target, Report(document, self._figures, [], self._plan_rows()), html=html)
+        return document
+
+    def _write_records(self) -> None:
+        for variant, part in self._parts.items():
+            directory = self._target / part
+            directory.mkdir()
+            planned = [item for item in self._planned if item.variant == variant]
+            with (directory / "results.jsonl").open("wb") as file:
+                self._copy(part, planned, file)
+                if planned:
+                    file.write(record_line(self._summary({item.index for item in planned})))
+            lines = [line for shard in self._shards for line in shard.lines(part, PROVENANCE_NAME)]
+            atomic_write(directory / PROVENANCE_NAME, b"".join(dict.fromkeys(_provenance(lines))))
+
+    def _copy(self, part: str, planned: Sequence[PlannedEval], target: IO[bytes]) -> None:
+        """Append the records of a variant in plan order, as they are."""
+        with ExitStack() as stack:
+            places: dict[str, tuple[IO[bytes], int, int]] = {}
+            for shard in self._shards:
+                path = shard.path / part / "results.jsonl"
+                if path.is_file():
+                    source: IO[bytes] = stack.enter_context(path.open("rb"))
+                    entries = index_results(path).entries
+                    places |= {item.item_id: (source, item.offset, item.length) for item in entries}
+            for item in planned:
+                for stimulus in item.stimuli:
+                    for trial in range(stimulus.trials):
+                        file, offset, length = places[item.item_id(stimulus.name, trial)]
+                        file.seek(offset)
+                        line = file.read(length)
+                        target.write(line + b"\n")
+                        self._count(line, item)
+
+    def _count(self, line: bytes, planned: PlannedEval) -> None:
+        result = load_trial_result(parse_json(line))
+        facts = TrialFacts.from_result(result, planned.threshold, eval_index=planned.index)
+        self._tally.add(facts)
+        self._figures.add(result, facts.passed)
+
+    def _summary(self, indexes: set[int] | None = None) -> RunSummary:
+        started, completed = self._span()
+        return self._tally.run_summary(
+            run_id=self._head["runId"],
+            started_at=timestamp(started),
+            completed_at=timestamp(completed),
+            duration_ms=round((completed - started).total_seconds() * 1000),
+            indexes=indexes,
+        )
+
+    def _span(self) -> tuple[datetime, datetime]:
+        """From the first start of a shard to the last end."""
+        summaries = [summary for shard in self._shards for summary in shard.summaries(self._parts.values())]
+        starts = [time for item in summaries if (time := parse_timestamp(item.get("startedAt"))) is not None]
+        ends = [time for item in summaries if (time := parse_timestamp(item.get("completedAt"))) is not None]
+        now = parse_timestamp(timestamp())
+        assert now is not None
+        return min(starts, default=now), max(ends, default=now)
+
+    def _contaminated(self) -> list[dict[str, Any]]:
+        return [item for shard in self._shards for item in shard.contaminated]
+
+    def _plan_rows(self) -> list[dict[str, Any]]:
+        hashes = {
+            (record["variant"], record["evalFile"]): record
+            for shard in self._shards
+            for part in self._parts.values()
+            for record in map(parse_json, shard.lines(part, PROVENANCE_NAME))
+        }
+        return [
+            {
+                "variant": item["variant"],
+                "evalFile": item["evalFile"],
+                "model": item["model"],
+                "runs": item["runs"],
+                "stimuli": item["plannedStimulusNames"],
+                "evalHash": hashes.get((item["variant"], item["evalFile"]), {}).get("evalHash", ""),
+                "configHash": hashes.get((item["variant"], item["evalFile"]), {}).get("configHash", ""),
+            }
+            for item in self._plan["evals"]
+        ]
+
+
+def _provenance(lines: Sequence[bytes]) -> Iterator[bytes]:
+    """One line for each eval; those of several shards differ by their time only."""
+    seen = set()
+    for line in lines:
+        record = parse_json(line)
+        key = (record.get("evalFile"), record.get("evalHash"), record.get("configHash"))
+        if key not in seen:
+            seen.add(key)
+            yield line
+
+
+def _planned_evals(plan: Mapping[str, Any]) -> Iterator[PlannedEval]:
+    for index, item in enumerate(plan["evals"]):
+        yield PlannedEval(
+            index=index,
+            name=item["evalName"],
+            eval_file_path=item["evalFile"],
+            variant=item["variant"],
+            model=item["model"] or NO_MODEL,
+            executor=item.get("executor", ""),
+            judge_model=item.get("judgeModel", ""),
+            threshold=item.get("threshold"),
+            pass_rate=item.get("passRate"),
+            stimuli=tuple(
+                PlannedStimulus(
+                    name=stimulus["name"], line=None, grader_count=len(stimulus["graders"]), trials=item["runs"]
+                )
+                for stimulus in item["stimuli"]
+            ),
+        )

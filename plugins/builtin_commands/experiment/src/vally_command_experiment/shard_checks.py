@@ -1,0 +1,188 @@
+"""Whether directories are the shards of one run, all of them, each complete."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vally import ReadProblem, SegmentNamer, VallyError, canonical_json, index_results, parse_json, read_lines
+from vally_command_experiment.documents import PLAN_NAME, PROVENANCE_NAME, SHARD_MANIFEST_NAME, SUMMARY_NAME
+
+_FIELDS = (("run id", "runId"), ("experiment hash", "experimentHash"), ("plan digest", "planDigest"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardDirectory:
+    """One directory with its manifest and plan; `name` is how messages call it."""
+
+    name: str
+    path: Path
+    manifest: Mapping[str, Any]
+    plan: Mapping[str, Any]
+
+    @property
+    def index(self) -> int:
+        """Which shard it is, from 1."""
+        return int(self.manifest["shard"]["index"])
+
+    @property
+    def count(self) -> int:
+        """How many shards there are."""
+        return int(self.manifest["shard"]["count"])
+
+    @property
+    def selected(self) -> list[str]:
+        """The keys it had to run."""
+        return list(self.manifest["selectedShardKeys"])
+
+    @property
+    def completed(self) -> set[str]:
+        """The keys it has run."""
+        return set(self.manifest["completedShardKeys"])
+
+    @property
+    def contaminated(self) -> list[dict[str, Any]]:
+        """Arms whose agents had something else than they should."""
+        try:
+            summary = parse_json((self.path / SUMMARY_NAME).read_bytes())
+        except (OSError, ValueError):
+            return []
+        return list(summary.get("contaminated") or ())
+
+    def lines(self, part: str, name: str) -> list[bytes]:
+        """The lines of a file of a variant, with their line ends; none when it is missing."""
+        problems: list[ReadProblem] = []
+        try:
+            with (self.path / part / name).open("rb") as file:
+                return [line.raw + b"\n" for line in read_lines(file, problems)]
+        except FileNotFoundError:
+            return []
+
+    def summaries(self, parts: Iterable[str]) -> Iterator[Mapping[str, Any]]:
+        """The run summaries of its variants."""
+        for part in parts:
+            path = self.path / part / "results.jsonl"
+            if path.is_file() and (summary := index_results(path).summary) is not None:
+                yield summary
+
+
+def read_shard(path: Path, name: str) -> ShardDirectory:
+    """Read what a directory says about itself; raises `VallyError` when it is no shard directory."""
+    documents = [_document(path / file) for file in (SHARD_MANIFEST_NAME, PLAN_NAME)]
+    manifest, plan = documents
+    if manifest is None or plan is None or not _is_usable(manifest, plan):
+        raise VallyError(
+            f"{name} is not a shard directory",
+            hints=[f"it needs a {SHARD_MANIFEST_NAME} and a {PLAN_NAME} of `vally experiment run --shard`"],
+        )
+    return ShardDirectory(name=name, path=path, manifest=manifest, plan=plan)
+
+
+def _document(path: Path) -> Mapping[str, Any] | None:
+    try:
+        document = parse_json(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+    return document if isinstance(document, Mapping) else None
+
+
+def _is_usable(manifest: Mapping[str, Any], plan: Mapping[str, Any]) -> bool:
+    experiment, shard = manifest.get("experiment"), manifest.get("shard")
+    return (
+        isinstance(experiment, Mapping)
+        and isinstance(experiment.get("variantNames"), list)
+        and isinstance(shard, Mapping)
+        and all(isinstance(shard.get(key), int) for key in ("index", "count"))
+        and all(isinstance(manifest.get(key), list) for key in ("selectedShardKeys", "completedShardKeys"))
+        and isinstance(plan.get("evals"), list)
+    )
+
+
+def variant_parts(names: Iterable[str]) -> dict[str, str]:
+    """The directory of each variant."""
+    namer = SegmentNamer()
+    return {name: namer.segment((), name) for name in names}
+
+
+def check_shards(shards: Sequence[ShardDirectory], target: Path, target_name: str) -> None:
+    """Raise `VallyError` unless the shards make a whole run and the target can take it."""
+    _check_target(shards, target, target_name)
+    first = shards[0]
+    for other in shards[1:]:
+        _check_equal(first, other)
+    _check_keys(shards)
+
+
+def _check_target(shards: Sequence[ShardDirectory], target: Path, name: str) -> None:
+    resolved = target.resolve()
+    for shard in shards:
+        if resolved.is_relative_to(shard.path.resolve()):
+            raise VallyError(
+                f"output directory {name} lies inside the shard directory {shard.name}", where="--output-dir"
+            )
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise VallyError(f"output directory {name} is not empty", where="--output-dir")
+
+
+def _check_equal(first: ShardDirectory, other: ShardDirectory) -> None:
+    for name, key in _FIELDS:
+        _same(first, other, name, first.manifest["experiment"].get(key), other.manifest["experiment"].get(key))
+    _same(first, other, "number of shards", first.count, other.count)
+    ours, theirs = _hashes(first), _hashes(other)
+    for arm in sorted(ours.keys() & theirs.keys()):
+        for name in ("evalHash", "configHash"):
+            label = {"evalHash": "eval hash", "configHash": "config hash"}[name]
+            _same(first, other, f"{label} of {arm[1]}, {arm[0]}", ours[arm].get(name), theirs[arm].get(name))
+    if canonical_json(dict(first.plan)) != canonical_json(dict(other.plan)):
+        raise VallyError(f"plan snapshots differ: {first.name}, {other.name}")
+
+
+def _same(first: ShardDirectory, other: ShardDirectory, field: str, ours: object, theirs: object) -> None:
+    if ours != theirs:
+        raise VallyError(f"shards differ in {field}: {ours} ({first.name}) and {theirs} ({other.name})")
+
+
+def _hashes(shard: ShardDirectory) -> dict[tuple[str, str], Mapping[str, Any]]:
+    parts = variant_parts(shard.manifest["experiment"]["variantNames"])
+    records = (parse_json(line) for part in parts.values() for line in shard.lines(part, PROVENANCE_NAME))
+    return {(str(record.get("variant")), str(record.get("evalFile"))): record for record in records}
+
+
+def _check_keys(shards: Sequence[ShardDirectory]) -> None:
+    owner: dict[str, ShardDirectory] = {}
+    for shard in shards:
+        for key in shard.selected:
+            if key in owner:
+                raise VallyError(
+                    f"shard key run twice: {key}", hints=[f"it is in {owner[key].name} and in {shard.name}"]
+                )
+            owner[key] = shard
+    missing = [key for key in _planned_keys(shards[0].plan) if key not in owner]
+    if missing:
+        absent = sorted(set(range(1, shards[0].count + 1)) - {shard.index for shard in shards})
+        hints = [f"absent shards: {', '.join(map(str, absent))}"] if absent else []
+        raise VallyError(f"missing shard keys: {len(missing)}, first {missing[0]}", hints=hints)
+    for shard in shards:
+        recorded = shard.completed & _recorded(shard)
+        left = [key for key in shard.selected if key not in recorded]
+        if left:
+            raise VallyError(
+                f"shard {shard.index} of {shard.count} is incomplete",
+                where=shard.name,
+                hints=[f"{len(left)} keys without a result, first {left[0]}"],
+            )
+
+
+def _recorded(shard: ShardDirectory) -> set[str]:
+    parts = variant_parts(shard.manifest["experiment"]["variantNames"]).values()
+    paths = (shard.path / part / "results.jsonl" for part in parts)
+    return {entry.item_id for path in paths if path.is_file() for entry in index_results(path).entries}
+
+
+def _planned_keys(plan: Mapping[str, Any]) -> Iterator[str]:
+    for item in plan["evals"]:
+        for name in item["plannedStimulusNames"]:
+            for trial in range(item["runs"]):
+                yield f"{item['evalFile']}::{item['variant']}::{item['model']}::{name}::trial-{trial}"
