@@ -76,6 +76,7 @@ All graders passed.
 Summary
 ─────────────
   ✘ config-eval (gpt-x)  2 of 3 trials failed   0/1 stimuli passed   3 trials: 1 pass, 2 fail
+      pass rate 33.3% (95% CI 6.1% to 79.2% over 3 trials)
   ✔ hello-eval (gpt-x)   all graders passed     1/1 stimuli passed   1 trial: 1 pass
 
 FAILED  1 of 2 evals passed · 4 trials · 1 flaky · 0 errors · 33.4s · 11,388 tokens
@@ -127,6 +128,16 @@ def test_at_most_three_bad_trials_are_shown_the_first_of_the_plan(play: Play, gr
     shown = ["━━━ s ━━━", "Trial 1/6  ✘ fail  score 0.00", "Graders (0/1)", "Trial 3/6  ✘ fail  score 0.00"]
     shown += ["Graders (0/1)", "Trial 4/6  ⚠ error", "⚠ ERROR  down"]
     assert headings(play(*reversed(results))) == shown
+
+
+def test_verbose_shows_statistics_of_several_trials(play: Play, grader: Grader, trials: Trials) -> None:
+    results = trials("a", [grader("g")], [grader("g", False)], [grader("g", False)])
+    lines = play(*results, verbose=True).stdout.splitlines()
+    assert lines[3] == "pass@3 1.00 · pass^3 0.04 · pass rate 33.3% (95% CI 6.1% to 79.2%)"
+
+
+def test_statistics_need_several_trials(play: Play, grader: Grader) -> None:
+    assert "pass@" not in play(trial_result("a", grader("g")), verbose=True).stdout
 
 
 def test_verbose_shows_all_trials(play: Play, grader: Grader, trials: Trials) -> None:

@@ -28,6 +28,7 @@ def test_columns(play: Play, grader: Grader, trials: Trials) -> None:
         "Summary",
         "─" * 13,
         "  ✘ one (gpt-x)        score 0.50 < 0.90    0/1 stimuli passed   2 trials: 1 pass, 1 fail",
+        "      pass rate 50.0% (95% CI 9.5% to 90.5% over 2 trials)",
         "  ✔ 名前 (gpt-x-mini)  score 1.00 >= 0.90   1/1 stimuli passed   1 trial: 1 pass",
         "",
         "FAILED  1 of 2 evals passed · 3 trials · 1 flaky · 0 errors · 3.7s · 0 tokens",
@@ -42,6 +43,36 @@ def test_what_trials_came_to(play: Play, grader: Grader, trials: Trials) -> None
     ]
     line = summary(play(*results))[2]
     assert line.endswith("   0/2 stimuli passed   7 trials: 1 pass, 1 fail, 2 errors, 1 skipped, 2 not graded")
+
+
+def test_errors_are_explained(play: Play, grader: Grader, trials: Trials) -> None:
+    errored = {"status": "error", "error": "the judge\ntimed out \x1b[31m" + "x" * 300}
+    results = [*trials("a", [grader("g")], errored), *trials("b", [grader("g")])]
+    lines = summary(play(*results, threshold=0.8))
+    assert lines[2].split("   ")[0].endswith("score 1.00 >= 0.80, but 1 trial had an execution error")
+    assert lines[3].startswith("      first error: the judge timed out xxx")
+    assert len(lines[3]) <= 6 + len("first error: ") + 200
+    assert lines[4] == (
+        "      pass rate 100.0% (95% CI 34.2% to 100.0% over 2 trials) · "
+        "score 1.00 (95% CI 1.00 to 1.00 over 2 stimuli)"
+    )
+
+
+def test_quiet_explains_nothing(play: Play, grader: Grader, trials: Trials) -> None:
+    results = trials("a", [grader("g")], [grader("g")], {"status": "error", "error": "down"})
+    said = play(*results, threshold=0.8, quiet=True).stdout
+    assert "but 1 trial had an execution error" in said
+    assert "first error" not in said
+    assert "95% CI" not in said
+
+
+def test_variants_are_told_apart(play: Play, grader: Grader) -> None:
+    results = [trial_result("s", grader("g"), variant=variant) for variant in ("main", "skilled")]
+    lines = summary(play(*results))
+    assert [line.split("  ")[1].strip() for line in lines[2:4]] == [
+        "✔ scripted / main (default-model)",
+        "✔ scripted / skilled (default-model)",
+    ]
 
 
 @pytest.mark.parametrize(

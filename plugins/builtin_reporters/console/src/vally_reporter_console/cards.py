@@ -40,6 +40,9 @@ class CardLayout:
             prompt = one_line(state.item.stimulus.prompt)
             yield prompt if len(prompt) <= PROMPT_LIMIT else f"{prompt[:PROMPT_LIMIT]}…"
         yield self._verdict(state)
+        figures = state.figures(state.tally()) if state.verbose else []
+        if figures:
+            yield " · ".join(figures)
         for trial in state.shown:
             yield ""
             yield from self.trial.lines(trial, state.planned)

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from vally import Style, cells, elapsed, name_line, one_line, pad, plural
+from vally import Style, cells, cut_evidence, elapsed, eval_figures, name_line, one_line, pad, plural, stimulus_stats
 
 if TYPE_CHECKING:
     from vally import EvalSummary, RunSummary
 
 RULE = "─" * 13
+ERROR_LIMIT = 200
 _GAPS = ("  ", "   ", "   ")
+_INDENT = " " * 6
 
 
 def summary_lines(summary: RunSummary, style: Style, *, quiet: bool) -> Iterator[str]:
@@ -19,20 +21,33 @@ def summary_lines(summary: RunSummary, style: Style, *, quiet: bool) -> Iterator
     if not quiet:
         yield "Summary"
         yield RULE
-    rows = [_eval_row(item) for item in summary.evals]
+    variants = len({item.variant for item in summary.evals}) > 1
+    rows = [_eval_row(item, variants) for item in summary.evals]
     widths = [max((cells(row[column]) for row in rows), default=0) for column in range(len(_GAPS))]
     for item, row in zip(summary.evals, rows, strict=True):
         padded = "".join(pad(text, width) + gap for text, width, gap in zip(row, widths, _GAPS, strict=False))
         yield f"  {style.glyph('✔' if item.passed else '✘')} {padded}{row[-1]}"
+        if not quiet:
+            yield from (style.paint(f"{_INDENT}{line}", "dim") for line in _explanations(item))
     if not quiet:
         yield ""
     yield verdict_line(summary, style)
 
 
-def _eval_row(item: EvalSummary) -> tuple[str, str, str, str]:
-    stimuli: Sequence[Mapping[str, Any]] = (item.stats or {}).get("stimuli") or []
+def _explanations(item: EvalSummary) -> Iterator[str]:
+    """What errors were about, and how sure the figures are."""
+    if item.error and not item.passed:
+        yield f"first error: {cut_evidence(one_line(item.error), ERROR_LIMIT)}"
+    figures = eval_figures(item)
+    if figures:
+        yield " · ".join(figures)
+
+
+def _eval_row(item: EvalSummary, variants: bool) -> tuple[str, str, str, str]:
+    stimuli = stimulus_stats(item)
     passed = sum(stimulus.get("verdict") == "pass" for stimulus in stimuli)
-    name = name_line(f"{item.name} ({item.model})")
+    variant = f" / {item.variant}" if variants else ""
+    name = name_line(f"{item.name}{variant} ({item.model})")
     return name, one_line(item.reason), f"{passed}/{item.stimuli_total} stimuli passed", _trials(stimuli)
 
 

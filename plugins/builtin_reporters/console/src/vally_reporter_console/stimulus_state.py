@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from vally import NO_MODEL, EvalRules, StimulusTally, TrialFacts
+from vally import NO_MODEL, EvalRules, StimulusTally, TrialFacts, stimulus_figures
 
 if TYPE_CHECKING:
     from vally import GraderResult, Metrics, TrialDone, TrialItem, TrialResult
@@ -87,8 +87,16 @@ class StimulusState:
 
     def verdict(self, tally: StimulusTally) -> str:
         """`pass`, `fail`, `error`, `skipped` or `ungraded`."""
+        return tally.verdict(self._rules)
+
+    def figures(self, tally: StimulusTally) -> list[str]:
+        """pass@k, pass^k and the pass rate with its interval, for several trials."""
+        return stimulus_figures(tally.stats(self._rules))
+
+    @property
+    def _rules(self) -> EvalRules:
         scoring = self.item.scoring
-        return tally.verdict(EvalRules(threshold=scoring.threshold, pass_rate=scoring.pass_rate))
+        return EvalRules(threshold=scoring.threshold, pass_rate=scoring.pass_rate)
 
 
 def model_of(result: TrialResult) -> str:
