@@ -18,7 +18,7 @@ HOOKS = [f"vally_{name}" for name in (
 )]  # fmt: skip
 COMMANDS = (
     ("compare",), ("completion",), ("eval",), ("init",), ("lint",), ("migrate",), ("mock-llm",), ("plugins", "list"), ("schema",),
-    ("oracle",), ("runs",), ("show",),
+    ("doctor",), ("oracle",), ("runs",), ("show",),
 )  # fmt: skip
 DIAGNOSTIC_ROWS = re.findall(r"^\| `.*$", (REFERENCE / "diagnostics.md").read_text(encoding="utf-8"), re.MULTILINE)
 HOST = vally.PluginHost()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -232,7 +233,8 @@ def test_ctrl_c_ends_it_with_nothing_left(project: ProjectBuilder, tmp_path: Pat
         ("lenient.eval", ["--no-golden-input"], 1),
     ],
 )
-def test_the_example(name: str, words: list[str], code: int) -> None:
-    result = run_cli(["oracle", "-e", f"examples/oracle/{name}.yaml", *words], cwd=ROOT)
+def test_the_example(name: str, words: list[str], code: int, tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "examples" / "oracle", tmp_path / "oracle")
+    result = run_cli(["oracle", "-e", f"oracle/{name}.yaml", *words], cwd=tmp_path)
     assert result.exit_code == code, result.stdout + result.stderr
     assert ("trivially passing: file-not-exists" in result.stdout) == bool(code)

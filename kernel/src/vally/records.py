@@ -217,6 +217,7 @@ class Executor(Protocol):
     Optional methods: `configure(context)` (a `RunContext`; once, before a run is planned), `validate_config(config)`,
     `capabilities_for(config)`, `host_paths(config)`, `prepare(stimulus, options)` (after staging, before the baseline),
     `cleanup(trial_id, preserve_workspace=...)`, `preflight(config)` (may return a line that says what would start),
+    `example_configs()` (label -> config with which it could start, for an executor that cannot without settings),
     `tool_names(config)` (all tools the agent can have beside those of MCP servers; None when not known).
     """
 

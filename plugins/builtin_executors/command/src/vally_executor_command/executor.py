@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import anyio
 
 from vally import Capabilities, ExecutorError, ExecutorOptions, Process, Stimulus, Trajectory
 from vally_executor_command.config import CommandConfig
+from vally_executor_command.profiles import PROFILES
 from vally_executor_command.programs import find_program, installation, installed_version
 from vally_executor_command.session import Session
 from vally_executor_command.staging import copy_skills
@@ -39,6 +40,10 @@ class CommandExecutor:
         """The directories of the program, where its name leads and where the file really lies."""
         found = find_program(config)
         return [] if found is None else installation(found)
+
+    def example_configs(self) -> Mapping[str, Mapping[str, object]]:
+        """The agents that there are profiles for."""
+        return {name: {"profile": name} for name in PROFILES}
 
     async def preflight(self, config: CommandConfig) -> None:
         """Prove that the program exists; one below the workspace appears only with it."""

@@ -1,0 +1,1 @@
+"""Command plugin: the state of an installation."""
