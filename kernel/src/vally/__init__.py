@@ -15,6 +15,10 @@ _NAMES = {
     "vally.cli.run_session": "RunSession",
     "vally.cli.selection": "SelectionWords select_stimuli",
     "vally.cli.spec_selection": "SpecSelection",
+    "vally.cli.stored_runs": (
+        "RunPart StoredRun find_run find_runs newest_first output_dirs read_json run_id started_at"
+    ),
+    "vally.cli.trial_choice": "TrialChoice name_matcher",
     "vally.run.engine": "RunOutcome",
     "vally.run.plan": "EvalPlan Plan PlanEntry PlanOptions make_plan",
     "vally.run.preparation": "ReadyExecutor",
@@ -118,11 +122,13 @@ _NAMES = {
     "vally.run.statistics": (
         "clustered_mean mcnemar mean_interval paired_interval pooled_mean sign_test t_quantile wilson_interval"
     ),
+    "vally.run.stored_trials": "StoredTrials TrialEntry read_trials",
     "vally.run.summary": "RunTally",
     "vally.run.trial": (
         "ExportedFiles GradeOutcome GradeRequest JudgeSettings RunContext Selection TrialItem TrialOptions "
         "TrialOutcome WorkspaceChoice"
     ),
+    "vally.run.whole_records": "load_whole",
     "vally.spec": (
         "LoadedExperiment LoadedSpec SkillFile adjust discover_evals expand_spec_words find_project "
         "find_skills inspect_skill load_eval_spec load_experiment_config load_project parse_skill "

@@ -177,7 +177,7 @@ def test_leaving_the_pager_is_no_error(tmp_path: Path, write_run: WriteRun, make
 
 MEASURE = """
 import resource, sys
-from vally.cli.main import run
+from vally.cli.program import run
 code = run(sys.argv[1:])
 usage = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 print(code, usage if sys.platform != "darwin" else usage // 1024, file=sys.stderr)

@@ -14,18 +14,20 @@ from vally import (
     VallyError,
     cells,
     elapsed,
+    find_runs,
     fit_glyphs,
     name_line,
+    name_matcher,
+    newest_first,
     one_decimal,
     one_line,
+    output_dirs,
     pad,
     print_warning,
     report_block,
     timestamp,
     use_color,
 )
-from vally_command_inspect_runs.choosing import name_matcher
-from vally_command_inspect_runs.finding import find_runs, newest_first, output_dirs
 from vally_command_inspect_runs.run_facts import FAILED_VERDICTS, RunFacts, facts_of
 from vally_command_inspect_runs.show import project_of
 

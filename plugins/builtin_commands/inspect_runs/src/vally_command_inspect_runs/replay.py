@@ -33,8 +33,7 @@ from vally import (
 )
 
 if TYPE_CHECKING:
-    from vally import TrialResult
-    from vally_command_inspect_runs.trials import StoredTrials, TrialEntry
+    from vally import StoredTrials, TrialEntry, TrialResult
 
 Plan = tuple[str, str, str]
 

@@ -8,9 +8,18 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vally import RecordError, is_being_written, load_run_summary, parse_json, parse_timestamp
-from vally_command_inspect_runs.finding import MANIFEST, StoredRun, read_json, run_id, started_at
-from vally_command_inspect_runs.trials import read_trials
+from vally import (
+    RecordError,
+    StoredRun,
+    is_being_written,
+    load_run_summary,
+    parse_json,
+    parse_timestamp,
+    read_json,
+    read_trials,
+    run_id,
+    started_at,
+)
 
 if TYPE_CHECKING:
     from vally import RunSummary
@@ -61,7 +70,7 @@ def facts_of(run: StoredRun) -> RunFacts | None:
             foreign = foreign and is_foreign
             if summary is not None:
                 summaries.append(summary)
-    if foreign and not run.is_experiment and not (run.path / MANIFEST).is_file():
+    if foreign and not run.is_experiment and not run.manifest():
         return None
     facts.evals = list(dict.fromkeys(facts.evals))
     _conclude(facts, summaries)
@@ -69,7 +78,7 @@ def facts_of(run: StoredRun) -> RunFacts | None:
 
 
 def _kind(run: StoredRun) -> str:
-    named = read_json(run.path / MANIFEST).get("kind")
+    named = run.manifest().get("kind")
     return named if isinstance(named, str) and named else "experiment" if run.is_experiment else "eval"
 
 

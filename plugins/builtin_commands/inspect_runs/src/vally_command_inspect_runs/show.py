@@ -11,26 +11,30 @@ from typing import TYPE_CHECKING, Any
 from vally import (
     RunOptions,
     SpecError,
+    StoredRun,
+    StoredTrials,
     Style,
+    TrialChoice,
+    TrialEntry,
     VallyError,
     find_project,
+    find_run,
     fit_glyphs,
     is_being_written,
+    load_whole,
     name_line,
     print_warning,
     printable,
+    read_trials,
     record_line,
     report_block,
     report_width,
+    run_id,
     use_color,
 )
-from vally_command_inspect_runs.choosing import Choice
-from vally_command_inspect_runs.finding import MANIFEST, StoredRun, find_run, read_json, run_id
 from vally_command_inspect_runs.pager import paged
 from vally_command_inspect_runs.replay import Replay, ReplaySettings
 from vally_command_inspect_runs.trial_view import TrialLayout
-from vally_command_inspect_runs.trials import StoredTrials, TrialEntry, read_trials
-from vally_command_inspect_runs.whole_records import load_whole
 
 if TYPE_CHECKING:
     from vally import CliContext, Project
@@ -55,7 +59,7 @@ class Show:
         self._context = context
         self._word = word
         self._options = options
-        self._choice = Choice(**{key: options[key] for key in ("stimulus", "trial", "model", "variant", "failed")})
+        self._choice = TrialChoice(**{key: options[key] for key in ("stimulus", "trial", "model", "variant", "failed")})
         self._style = Style(use_color(context.display.color, context.environ, sys.stdout))
         self._whole = options["full"] or context.display.verbose
 
@@ -145,7 +149,7 @@ class Show:
         )
 
     def _unfinished(self, run: StoredRun, trials: StoredTrials, *, running: bool) -> None:
-        items = read_json(run.path / MANIFEST).get("items")
+        items = run.manifest().get("items")
         planned = f" of {len(items)} planned" if isinstance(items, list) else ""
         state = "the run goes on" if running else "the run was ended before its summary was written"
         print_warning(f"{self._shown(trials.path)}: {state}; {len(trials.entries)}{planned} trials are recorded")
@@ -200,8 +204,8 @@ def nothing_recorded(run: StoredRun, parts: Sequence[StoredTrials], shown: str) 
     return VallyError("holds no trial records", code="no-trial", where=shown, hints=(hint,))
 
 
-def _without_failed(choice: Choice) -> Choice:
-    return Choice(stimulus=choice.stimulus, trial=choice.trial, model=choice.model, variant=choice.variant)
+def _without_failed(choice: TrialChoice) -> TrialChoice:
+    return TrialChoice(stimulus=choice.stimulus, trial=choice.trial, model=choice.model, variant=choice.variant)
 
 
 def _after_blank(lines: Iterator[str]) -> Iterator[str]:

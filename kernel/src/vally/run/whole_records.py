@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vally import RecordError, load_trial_result, parse_json, sidecar_path
+from vally.model.jsonio import parse_json
+from vally.model.results import load_trial_result
+from vally.model.trajectory import RecordError
+from vally.run.diffs import sidecar_path
 
 if TYPE_CHECKING:
-    from vally import TrialResult
-    from vally_command_inspect_runs.trials import TrialEntry
+    from vally.model.results import TrialResult
+    from vally.run.stored_trials import TrialEntry
 
 
 def load_whole(record: dict[str, Any], entry: TrialEntry, run_dir: Path) -> tuple[TrialResult | None, str | None]:

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from vally import ReadProblem, RunSummary
+from vally.model.results import NO_MODEL
 
-UNKNOWN_MODEL = "default-model"
+if TYPE_CHECKING:
+    from vally.model.results import RunSummary
+    from vally.run.results_file import ReadProblem
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,8 @@ class TrialEntry:
             return self.status
         if self.passed is None or self.score is None:
             return "not graded"
-        from vally import GraderResult, resolve_grade_pass
+        from vally.model.results import GraderResult
+        from vally.run.scoring import resolve_grade_pass
 
         # Only what decides; the details were left in the file.
         grade = GraderResult.model_construct(
@@ -88,7 +90,7 @@ class StoredTrials:
 
     def records(self, entries: Iterable[TrialEntry]) -> Iterator[tuple[TrialEntry, dict[str, Any]]]:
         """The whole records of some trials, one at a time."""
-        from vally import parse_json
+        from vally.model.jsonio import parse_json
 
         with self.path.open("rb") as file:
             for entry in entries:
@@ -98,7 +100,7 @@ class StoredTrials:
 
 def read_trials(path: Path) -> StoredTrials:
     """Read a results file once, line by line. Raises `OSError`."""
-    from vally import read_lines
+    from vally.run.results_file import read_lines
 
     found = StoredTrials(path)
     entries: dict[int | str, TrialEntry] = {}
@@ -120,7 +122,9 @@ def read_trials(path: Path) -> StoredTrials:
 
 
 def _take_summary(found: StoredTrials, record: dict[str, Any], line: int) -> None:
-    from vally import ReadProblem, RecordError, load_run_summary
+    from vally.model.results import load_run_summary
+    from vally.model.trajectory import RecordError
+    from vally.run.results_file import ReadProblem
 
     try:
         found.summary = load_run_summary(record)
@@ -129,9 +133,9 @@ def _take_summary(found: StoredTrials, record: dict[str, Any], line: int) -> Non
 
 
 def _entry(record: dict[str, Any], offset: int, length: int, seen: Counter[tuple[str, str]]) -> TrialEntry:
-    from vally import stimulus_name
+    from vally.model.results import stimulus_name
 
-    stimulus, model = _text(stimulus_name(record)), _text(record.get("model")) or UNKNOWN_MODEL
+    stimulus, model = _text(stimulus_name(record)), _text(record.get("model")) or NO_MODEL
     index, total = record.get("trialIndex"), record.get("totalTrials")
     appearance = seen[stimulus, model]
     seen[stimulus, model] += 1

@@ -11,13 +11,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vally import VallyError
+from vally.errors import VallyError
+from vally.run.results_file import RESULTS_NAME
+from vally.run.run_dir import MANIFEST_NAME
 
 if TYPE_CHECKING:
-    from vally import CliContext, Project
+    from vally.cli.context import CliContext
+    from vally.model.evalspec import Project
 
-RESULTS = "results.jsonl"
-MANIFEST = "run-manifest.json"
 EXPERIMENT_FILES = ("experiment-manifest.json", "shard-manifest.json", "experiment-summary.json", "plan-snapshot.json")
 OUTPUT_DIRS = ("vally-results", "vally-experiment-results")
 LATEST = "latest"
@@ -43,28 +44,32 @@ class StoredRun:
     is_experiment: bool = False
     is_file: bool = False
 
+    def manifest(self) -> dict[str, Any]:
+        """Its `run-manifest.json`; empty when there is none."""
+        return read_json(self.path / MANIFEST_NAME)
+
 
 def run_at(path: Path) -> StoredRun | None:
     """The run in a directory; None when it holds none."""
     if any((path / name).is_file() for name in EXPERIMENT_FILES):
         return StoredRun(path, tuple(_variants(path)), is_experiment=True)
-    if (path / RESULTS).is_file():
-        return StoredRun(path, (RunPart(path / RESULTS),))
+    if (path / RESULTS_NAME).is_file():
+        return StoredRun(path, (RunPart(path / RESULTS_NAME),))
     return None
 
 
 def _variants(path: Path) -> Iterator[RunPart]:
-    names = [entry.name for entry in _directories(path) if (path / entry.name / RESULTS).is_file()]
+    names = [entry.name for entry in _directories(path) if (path / entry.name / RESULTS_NAME).is_file()]
     manifest = next((found for name in EXPERIMENT_FILES if (found := read_json(path / name))), {})
     planned = manifest.get("experiment")
     order = planned.get("variantNames") if isinstance(planned, dict) else None
     place = {_segment(name): index for index, name in enumerate(order if isinstance(order, list) else ())}
     for name in sorted(names, key=lambda name: (place.get(name, len(place)), name)):
-        yield RunPart(path / name / RESULTS, name)
+        yield RunPart(path / name / RESULTS_NAME, name)
 
 
 def _segment(name: object) -> str:
-    from vally import segment
+    from vally.run.segments import segment
 
     return segment(str(name))
 
@@ -102,9 +107,9 @@ def _age(run: StoredRun) -> tuple[datetime, int, str]:
 
 def started_at(run: StoredRun) -> datetime | None:
     """When a run started: by its manifest, else the name of its directory, else the time of its file."""
-    from vally import parse_timestamp
+    from vally.model.jsonio import parse_timestamp
 
-    moment = parse_timestamp(read_json(run.path / MANIFEST).get("startedAt"))
+    moment = parse_timestamp(run.manifest().get("startedAt"))
     if moment is not None:
         return moment
     named = _STARTED.fullmatch(run.path.name)
@@ -118,7 +123,7 @@ def started_at(run: StoredRun) -> datetime | None:
 
 def read_json(path: Path) -> dict[str, Any]:
     """The object in a JSON file; empty when there is none or it cannot be read."""
-    from vally import parse_json
+    from vally.model.jsonio import parse_json
 
     try:
         value = parse_json(path.read_bytes())
@@ -168,7 +173,7 @@ def _by_id(word: str, parents: Sequence[Path], context: CliContext) -> StoredRun
     for run in runs:
         if word in (run.path.name, run_id(run)):
             return run
-    from vally import did_you_mean
+    from vally.text.suggest import did_you_mean
 
     names = [name for run in runs for name in (run.path.name, run_id(run)) if name]
     hints = [did_you_mean(word, names), _recent(runs, context.cwd)]
@@ -179,7 +184,7 @@ def _by_id(word: str, parents: Sequence[Path], context: CliContext) -> StoredRun
 
 def run_id(run: StoredRun) -> str | None:
     """The id of a run by its manifests, else by the first line of its results."""
-    for name in (MANIFEST, *EXPERIMENT_FILES):
+    for name in (MANIFEST_NAME, *EXPERIMENT_FILES):
         document = read_json(run.path / name)
         for holder in (document, document.get("experiment")):
             found = holder.get("runId") if isinstance(holder, dict) else None
@@ -193,7 +198,7 @@ def run_id(run: StoredRun) -> str | None:
 
 
 def _first_record(path: Path) -> dict[str, Any]:
-    from vally import read_lines
+    from vally.run.results_file import read_lines
 
     with contextlib.suppress(OSError), path.open("rb") as file:
         return next((line.record for line in read_lines(file, [])), {})

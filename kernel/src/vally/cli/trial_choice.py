@@ -6,16 +6,17 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vally import VallyError, did_you_mean
+from vally.errors import VallyError
+from vally.text.suggest import did_you_mean
 
 if TYPE_CHECKING:
-    from vally_command_inspect_runs.trials import StoredTrials, TrialEntry
+    from vally.run.stored_trials import StoredTrials, TrialEntry
 
 _MOST_NAMES = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class TrialChoice:
     """A selection of trials: a glob for the stimulus, the exact trial (from 0), model and variant."""
 
     stimulus: str | None = None
@@ -81,7 +82,7 @@ def name_matcher(pattern: str, option: str) -> Callable[[str], bool]:
 
     Raises `VallyError` for an invalid glob.
     """
-    from vally import InvalidGlob, compile_glob
+    from vally.text.globs import InvalidGlob, compile_glob
 
     try:
         glob = compile_glob(pattern.replace("/", "\x01"), dotfiles=True)
