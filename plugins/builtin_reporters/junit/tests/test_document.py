@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,8 @@ GOLDEN = """\
     <testcase name="keeps-comments (trial 2)" classname="config-eval" time="0.000" file="evals/config/eval.yaml" line="4">
       <skipped message="no browser"/>
     </testcase>
+    <system-out>writes-json: pass@2 1.00, pass^2 0.25, pass rate 50.0% (95% CI 9.5% to 90.5%), flaky 50%
+pass rate 50.0% (95% CI 9.5% to 90.5% over 2 trials)</system-out>
   </testsuite>
   <testsuite name="hello-eval" tests="1" failures="0" errors="0" skipped="0" time="8.349" timestamp="2026-01-02T03:04:05.678Z">
     <properties>
@@ -100,6 +103,35 @@ def test_a_whole_report(report: Report, grader: Grader) -> None:
         trial_result("writes-hello", exists, **hello, **facts),
     ]
     assert report(*results, threshold=0.9).text == GOLDEN
+
+
+def test_statistics_need_several_trials(report: Report, grader: Grader) -> None:
+    assert "system-out" not in report(trial_result("s", grader("g"))).text
+
+
+def test_statistics_are_text(report: Report, grader: Grader) -> None:
+    trials = [trial_result(HOSTILE, grader("g"), trial_index=index, total_trials=2) for index in (0, 1)]
+    (text,) = [item.text for item in report(*trials).suites[0].iter("system-out")]
+    name = " ".join(CLEAN.replace("\t", " ").split())
+    assert text.splitlines()[0] == f"{name}: pass@2 1.00, pass^2 1.00, pass rate 100.0% (95% CI 34.2% to 100.0%)"
+
+
+def test_variants_have_files_of_their_own(tmp_path: Path, grader: Grader) -> None:
+    results = [trial_result("s", grader("g", variant == "x"), variant=variant) for variant in ("x", "y")]
+    events = list(ScriptedRun(tmp_path, results).events())
+    run_dir = tmp_path / "run"
+    lines = (run_dir / "results.jsonl").read_bytes().splitlines(keepends=True)
+    (run_dir / "results.jsonl").unlink()
+    places = {variant: run_dir / variant for variant in ("x", "y", "unselected")}
+    for directory, line in zip(places.values(), [*lines[:2], b""], strict=True):
+        directory.mkdir()
+        (directory / "results.jsonl").write_bytes(line)
+    reporter = JunitReporter()
+    reporter.on_run_start(replace(events[0][1], variant_dirs=places))
+    named = reporter.on_run_complete(events[-1][1])
+    assert named == {f"JUnit {variant}": run_dir / variant / "eval-results.junit.xml" for variant in ("x", "y")}
+    found = {label: ElementTree.parse(path).getroot().attrib["failures"] for label, path in named.items()}
+    assert found == {"JUnit x": "0", "JUnit y": "1"}
 
 
 def test_cases_are_in_the_order_of_the_plan(report: Report, grader: Grader) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from vally import GraderResult, TrialResult
-from vally.testing import trial_result
+from vally.testing import ScriptedRun, trial_result
+from vally_reporter_markdown.reporter import MarkdownReporter
 
 Report = Callable[..., str]
 Grader = Callable[..., GraderResult]
@@ -283,3 +286,11 @@ def test_durations(report: Report, grader: Grader, milliseconds: int, shown: str
     assert f" · Duration: {shown}\n" in text
     assert table(text, "Stimulus")[0][9] == shown
     assert f" tokens · {shown} · end reason" in text
+
+
+def test_a_run_with_directories_of_variants_has_another_report(tmp_path: Path, grader: Grader) -> None:
+    events = list(ScriptedRun(tmp_path, [trial_result("s", grader("g"))]).events())
+    reporter = MarkdownReporter()
+    reporter.on_run_start(replace(events[0][1], variant_dirs={"main": tmp_path / "run" / "main"}))
+    assert reporter.on_run_complete(events[-1][1]) == {}
+    assert not (tmp_path / "run" / "eval-results.md").exists()

@@ -80,10 +80,11 @@ def _failing(details: Sequence[GraderResult], indent: str, *, errors_only: bool)
     for item in details:
         if item.passed or (errors_only and item.status != "error"):
             continue
-        yield f"{indent}{_one_line(item.name)}: {_one_line(item.evidence)}"
+        yield f"{indent}{one_line(item.name)}: {one_line(item.evidence)}"
         yield from _failing(item.details or (), f"{indent}  ", errors_only=False)
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
+    """Text of others on one line."""
     lines = xml_text(text).replace("\t", " ").splitlines()
     return " ".join(stripped for line in lines if (stripped := line.strip()))

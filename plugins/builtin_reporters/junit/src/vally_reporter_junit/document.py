@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING
 
 from vally import RunRecords
 from vally_reporter_junit.elements import Report, closed, opened, properties, written
-from vally_reporter_junit.suites import SuiteTally, count
+from vally_reporter_junit.suites import SuiteTally, count, statistics
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,4 +56,7 @@ def _suite(tally: SuiteTally, summary: EvalSummary | None, cases: IO[bytes], siz
         piece = cases.read(min(size, _PIECE))
         size -= len(piece)
         yield piece
+    facts = statistics(summary)
+    if facts is not None:
+        yield written(facts, 2).encode()
     yield closed(suite, 1).encode()

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from vally import es_number, mean
-from vally_reporter_junit.cases import SUITE_KEYS, grader_scores, trial_case
+from junitparser import SystemOut
+
+from vally import es_number, eval_figures, fixed, mean, stimulus_figures, stimulus_stats
+from vally_reporter_junit.cases import SUITE_KEYS, grader_scores, one_line, trial_case
 from vally_reporter_junit.elements import Case, Report, Suite, number, seconds, xml_text
 
 if TYPE_CHECKING:
@@ -69,3 +71,19 @@ def count(element: Suite | Report, counts: Counter[str]) -> None:
     element.tests, element.failures = counts["tests"], counts["failure"]
     element.errors, element.skipped = counts["error"], counts["skipped"]
     element.time = seconds(counts["ms"])
+
+
+def statistics(summary: EvalSummary | None) -> SystemOut | None:
+    """What several trials say of an eval and its stimuli, in a line each; None when nothing was tried twice."""
+    if summary is None:
+        return None
+    lines = []
+    for stats in stimulus_stats(summary):
+        facts = stimulus_figures(stats)
+        if facts and stats.get("flaky"):
+            facts.append(f"flaky {fixed(float(stats['flakinessPercent']), 0)}%")
+        if facts:
+            lines.append(f"{one_line(str(stats['name']))}: {', '.join(facts)}")
+    if not lines:
+        return None
+    return SystemOut("\n".join([*lines, *eval_figures(summary)]))

@@ -24,10 +24,12 @@ class MarkdownReporter:
         self._start = event
 
     def on_run_complete(self, event: RunComplete) -> dict[str, Path]:
-        """Write the report and name it."""
+        """Write the report and name it; a run whose variants have directories of their own has another report."""
         from vally_reporter_markdown.report import report_lines
 
         assert self._start is not None
+        if self._start.variant_dirs:
+            return {}
         path = event.run_dir / FILE_NAME
         lines = report_lines(self._start, event.summary, event.run_dir / "results.jsonl")
         atomic_write(path, (f"{line}\n" for line in lines))
