@@ -1,32 +1,13 @@
-"""Shards and their merging."""
+"""How units are dealt out to shards."""
 
 from __future__ import annotations
 
-import json
-import shutil
-from pathlib import Path
-from typing import Any
-
+import click
 import pytest
 
-from vally_command_experiment.shards import Shard
+from vally_command_experiment.shards import Shard, ShardType
 
-COUNT = 3
 UNITS = [f"{file}::{stimulus}" for file, stimuli in {"first": "ab", "second": "cde"}.items() for stimulus in stimuli]
-
-
-def shards(kit: Any, count: int = COUNT, run_id: str = "r") -> list[str]:
-    for index in range(1, count + 1):
-        kit.run("--shard", f"{index}/{count}", "--run-id", run_id)
-    return [f"vally-experiment-results/{run_id}/shard-{index}-of-{count}" for index in range(1, count + 1)]
-
-
-def merge(kit: Any, directories: list[str], *words: str) -> Any:
-    return kit.vally("experiment", "merge", *directories, "-o", "whole", *words)
-
-
-def trials(path: Path) -> list[bytes]:
-    return [line for line in path.read_bytes().splitlines() if json.loads(line)["type"] == "trial-result"]
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7])
@@ -40,216 +21,12 @@ def test_units_go_round_in_sorted_order() -> None:
     assert Shard(2, 2, "by-eval").unit("first", "a") == "first"
 
 
-@pytest.mark.parametrize("strategy", ["by-stimulus", "by-eval"])
-def test_shards_hold_whole_units_of_all_variants(kit: Any, strategy: str) -> None:
-    kit.make({"plain": "right", "skilled": "right"})
-    kept: list[set[str]] = []
-    for index in (1, 2):
-        words = (
-            "--shard",
-            f"{index}/2",
-            "--shard-strategy",
-            strategy,
-            "--run-id",
-            "r",
-            "--dry-run",
-            "--output",
-            "json",
-        )
-        kept.append(set(json.loads(kit.run(*words).stdout)["items"]))
-    whole = set(json.loads(kit.run("--dry-run", "--output", "json").stdout)["items"])
-    assert kept[0] | kept[1] == whole
-    assert not kept[0] & kept[1]
-    units = [
-        {tuple(key.split("::")[0:4:3]) if strategy == "by-stimulus" else key.split("::")[0] for key in keys}
-        for keys in kept
-    ]
-    assert not units[0] & units[1]
+@pytest.mark.parametrize(("text", "pair"), [("1/1", (1, 1)), ("2/5", (2, 5)), ("05/10", (5, 10))])
+def test_words_that_name_a_shard(text: str, pair: tuple[int, int]) -> None:
+    assert ShardType().convert(text, None, None) == pair
 
 
-def test_merged_records_are_those_of_the_shards_byte_for_byte(kit: Any) -> None:
-    kit.make({"plain": "wrong", "skilled": "right"})
-    directories = shards(kit)
-    result = merge(kit, directories)
-    assert result.exit_code == 0, result.stderr
-    for variant in ("plain", "skilled"):
-        merged = trials(kit.root / "whole" / variant / "results.jsonl")
-        parts = [line for name in directories for line in trials(kit.root / name / variant / "results.jsonl")]
-        assert sorted(merged) == sorted(parts)
-        assert len(merged) == 6
-        keys = [json.loads(line)["shardKey"] for line in merged]
-        assert keys == [key for key in planned(kit) if f"::{variant}::" in key]
-
-
-def planned(kit: Any) -> list[str]:
-    return list(json.loads(kit.run("--dry-run", "--output", "json").stdout)["items"])
-
-
-def timeless(record: dict[str, Any]) -> dict[str, Any]:
-    """A record without what no two runs have in common: times, temporary paths and random ids."""
-    kept: Any = record
-    for key in (
-        "durationMs", "startedAt", "completedAt", "wallTimeMs", "phases", "timestamp", "workspacePath", "workDir", "id",
-        "sessionID", "trajectoryId",
-    ):  # fmt: skip
-        kept = _without(kept, key)
-    return dict(kept)
-
-
-def _without(value: Any, key: str) -> Any:
-    if isinstance(value, dict):
-        return {name: _without(item, key) for name, item in value.items() if name != key}
-    return [_without(item, key) for item in value] if isinstance(value, list) else value
-
-
-def test_a_merged_run_is_the_unsharded_run(kit: Any) -> None:
-    kit.make({"plain": "wrong", "skilled": "right"})
-    merge(kit, shards(kit, 5, "same"))
-    shutil.move(kit.root / "vally-experiment-results", kit.root / "moved")
-    kit.run("--run-id", "same")
-    for variant in ("plain", "skilled"):
-        whole = kit.records(kit.directory / variant / "results.jsonl")
-        merged = kit.records(kit.root / "whole" / variant / "results.jsonl")
-        key = lambda item: item.get("shardKey", "")  # noqa: E731  # local and obvious
-        assert [timeless(item) for item in sorted(merged[:-1], key=key)] == [
-            timeless(item) for item in sorted(whole[:-1], key=key)
-        ]
-        verdicts = [
-            [(item["name"], item["passed"], item["reason"]) for item in run[-1]["evals"]] for run in (whole, merged)
-        ]
-        assert verdicts[0] == verdicts[1]
-        assert whole[-1]["totals"] == merged[-1]["totals"]
-    assert json.loads((kit.root / "whole/plan-snapshot.json").read_text()) == kit.document("plan-snapshot.json")
-    table = [line for line in (kit.directory / "report.md").read_text().splitlines() if line.startswith("| first /")]
-    assert table
-    assert all(line in (kit.root / "whole/report.md").read_text() for line in table)
-
-
-def test_the_merged_directory_has_its_documents(kit: Any) -> None:
-    kit.make({"plain": "wrong", "skilled": "right"})
-    directories = shards(kit)
-    result = merge(kit, directories, "--require-pass", "--output", "json", "--html")
-    document = json.loads(result.stdout)
-    assert (result.exit_code, document["exitCode"], document["passed"]) == (1, 1, False)
-    names = {path.name for path in (kit.root / "whole").iterdir()}
-    assert names == {
-        "plain", "skilled", "plan-snapshot.json", "experiment-manifest.json", "experiment-summary.json", "report.md",
-        "report.html",
-    }  # fmt: skip
-    manifest = json.loads((kit.root / "whole/experiment-manifest.json").read_text())
-    assert (manifest["type"], "shard" in manifest) == ("experiment-manifest", False)
-    assert len(kit.records(kit.root / "whole/plain/run-summary.jsonl")) == 2
-
-
-def edit(path: Path, **changes: Any) -> None:
-    document = json.loads(path.read_text())
-    for key, value in changes.items():
-        holder = document
-        *parents, last = key.split("__")
-        for parent in parents:
-            holder = holder[parent]
-        holder[last] = value
-    path.write_text(json.dumps(document))
-
-
-def break_missing(kit: Any, directories: list[str]) -> list[str]:
-    return directories[:-1]
-
-
-def break_twice(kit: Any, directories: list[str]) -> list[str]:
-    shutil.copytree(kit.root / directories[0], kit.root / "copy")
-    return [*directories, "copy"]
-
-
-def break_incomplete(kit: Any, directories: list[str]) -> list[str]:
-    edit(kit.root / directories[1] / "shard-manifest.json", completedShardKeys=[])
-    return directories
-
-
-def break_records(kit: Any, directories: list[str]) -> list[str]:
-    (kit.root / directories[0] / "plain/results.jsonl").write_text("")
-    return directories
-
-
-def break_run_id(kit: Any, directories: list[str]) -> list[str]:
-    edit(kit.root / directories[1] / "shard-manifest.json", experiment__runId="other")
-    return directories
-
-
-def break_experiment_hash(kit: Any, directories: list[str]) -> list[str]:
-    edit(kit.root / directories[1] / "shard-manifest.json", experiment__experimentHash="0" * 16)
-    return directories
-
-
-def break_digest(kit: Any, directories: list[str]) -> list[str]:
-    edit(kit.root / directories[1] / "shard-manifest.json", experiment__planDigest="0" * 16)
-    return directories
-
-
-def break_config_hash(kit: Any, directories: list[str]) -> list[str]:
-    # The two stimuli of the first eval lie in two shards.
-    path = kit.root / directories[1] / "plain/run-summary.jsonl"
-    path.write_text("".join(json.dumps({**item, "configHash": "0" * 16}) + "\n" for item in kit.records(path)))
-    return directories
-
-
-def break_plan(kit: Any, directories: list[str]) -> list[str]:
-    edit(kit.root / directories[1] / "plan-snapshot.json", vallyVersion="9.9.9")
-    return directories
-
-
-def break_directory(kit: Any, directories: list[str]) -> list[str]:
-    (kit.root / "plain-directory").mkdir()
-    return [*directories, "plain-directory"]
-
-
-def break_manifest(kit: Any, directories: list[str]) -> list[str]:
-    (kit.root / directories[0] / "shard-manifest.json").write_text("{")
-    return directories
-
-
-@pytest.mark.parametrize(
-    ("damage", "message"),
-    [
-        (break_missing, "missing shard keys: 4, first second/eval.yaml::plain::default-model::three::trial-0"),
-        (break_twice, "shard key run twice: first/eval.yaml::plain::default-model::one::trial-0"),
-        (break_incomplete, "shard 2 of 3 is incomplete"),
-        (break_records, "shard 1 of 3 is incomplete"),
-        (break_run_id, "shards differ in run id: r (vally-experiment-results/r/shard-1-of-3) and other ("),
-        (break_experiment_hash, "shards differ in experiment hash: "),
-        (break_digest, "shards differ in plan digest: "),
-        (break_config_hash, "shards differ in config hash of first/eval.yaml, plain: "),
-        (break_plan, "plan snapshots differ: "),
-        (break_directory, "plain-directory is not a shard directory"),
-        (break_manifest, "shard-1-of-3 is not a shard directory"),
-    ],
-)
-def test_each_broken_set_of_shards_has_its_own_error(kit: Any, damage: Any, message: str) -> None:
-    kit.make({"plain": "right", "skilled": "right"})
-    result = merge(kit, damage(kit, shards(kit)))
-    assert (result.exit_code, message in result.stderr) == (1, True), result.stderr
-    assert not (kit.root / "whole").exists()
-
-
-def test_absent_shards_are_named(kit: Any) -> None:
-    kit.make({"plain": "right", "skilled": "right"})
-    directories = shards(kit)
-    assert "absent shards: 1, 3" in merge(kit, directories[1:2]).stderr
-
-
-def test_where_the_output_may_lie(kit: Any) -> None:
-    kit.make({"plain": "right", "skilled": "right"})
-    directories = shards(kit)
-    inside = kit.vally("experiment", "merge", *directories, "-o", f"{directories[0]}/whole")
-    assert (inside.exit_code, "lies inside the shard directory" in inside.stderr) == (1, True)
-    (kit.root / "taken").mkdir()
-    (kit.root / "taken/file").touch()
-    taken = kit.vally("experiment", "merge", *directories, "-o", "taken")
-    assert (taken.exit_code, "output directory taken is not empty" in taken.stderr) == (1, True)
-
-
-def test_a_shard_of_nothing_is_a_shard(kit: Any) -> None:
-    kit.make({"plain": "right", "skilled": "right"})
-    directories = shards(kit, 5)
-    assert (kit.root / directories[4] / "shard-manifest.json").is_file()
-    assert merge(kit, directories).exit_code == 0
+@pytest.mark.parametrize("text", ["", "1", "0/1", "2/1", "1/0", "-1/2", "1/2/3", "a/b", "1 / 2", "٣/٥"])
+def test_words_that_name_none(text: str) -> None:
+    with pytest.raises(click.BadParameter, match="is not of the form i/n"):
+        ShardType().convert(text, None, None)

@@ -21,8 +21,9 @@ def check_comparing(experiment: Experiment, host: PluginHost) -> None:
     """Raise `VallyError` before anything runs when nothing could be compared."""
     if experiment.config.baseline is None:
         raise VallyError(
-            f"{experiment.config.display_path} names no baseline",
-            where="--compare",
+            "--compare needs a baseline",
+            code="baseline-required",
+            where=experiment.config.display_path,
             hints=["add `baseline: <variant>` to the experiment"],
         )
     if COMMAND not in host.records("command"):

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import json
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
+from experiments import Experiments
 
 from vally import GraderResult
 from vally.testing import ScriptedJudge
 
+
+@pytest.fixture
+def kit(tmp_path: Path) -> Experiments:
+    return Experiments(tmp_path)
+
+
 KEY = "first/eval.yaml::plain::default-model::one::trial-0"
 
 
-def test_every_variant_has_its_records_and_the_report_shows_the_difference(kit: Any) -> None:
+def test_every_variant_has_its_records_and_the_report_shows_the_difference(kit: Experiments) -> None:
     kit.make({"plain": "wrong", "skilled": "right"})
     result = kit.run("--html")
     assert result.exit_code == 0, result.stderr
@@ -42,13 +50,13 @@ def test_every_variant_has_its_records_and_the_report_shows_the_difference(kit: 
     assert "http" not in html.replace("http-equiv", "")
 
 
-def test_require_pass_looks_at_every_variant(kit: Any) -> None:
+def test_require_pass_looks_at_every_variant(kit: Experiments) -> None:
     kit.make({"plain": "wrong", "skilled": "right"})
     assert kit.run("--require-pass").exit_code == 1
     assert kit.run("--require-pass", "--variant", "skilled").exit_code == 0
 
 
-def test_the_documents_agree_with_each_other(kit: Any) -> None:
+def test_the_documents_agree_with_each_other(kit: Experiments) -> None:
     kit.make({"plain": "right", "skilled": "right"})
     kit.run("--run-id", "r-1")
     plan, manifest, summary = map(
@@ -76,7 +84,7 @@ def test_the_documents_agree_with_each_other(kit: Any) -> None:
     assert len(hashes) == 2
 
 
-def test_json_is_the_summary_with_directory_and_exit_code(kit: Any) -> None:
+def test_json_is_the_summary_with_directory_and_exit_code(kit: Experiments) -> None:
     kit.make({"plain": "right", "skilled": "right"})
     result = kit.run("--output", "json")
     document = json.loads(result.stdout)
@@ -86,7 +94,7 @@ def test_json_is_the_summary_with_directory_and_exit_code(kit: Any) -> None:
     assert document["runDir"].startswith("vally-experiment-results/")
 
 
-def test_jsonl_prints_the_records_of_all_variants(kit: Any) -> None:
+def test_jsonl_prints_the_records_of_all_variants(kit: Experiments) -> None:
     kit.make({"plain": "right", "skilled": "right"}, runs=1)
     lines = [json.loads(line) for line in kit.run("--output", "jsonl").stdout.splitlines()]
     trials = [line for line in lines if line["type"] == "trial-result"]
@@ -94,7 +102,7 @@ def test_jsonl_prints_the_records_of_all_variants(kit: Any) -> None:
     assert len(trials) == 6
 
 
-def test_a_dry_run_prints_plans_and_writes_nothing(kit: Any) -> None:
+def test_a_dry_run_prints_plans_and_writes_nothing(kit: Experiments) -> None:
     kit.make({"plain": "right", "skilled": "right"})
     result = kit.run("--dry-run")
     lines = result.stdout.splitlines()
@@ -118,7 +126,7 @@ def test_a_dry_run_prints_plans_and_writes_nothing(kit: Any) -> None:
         (["--stimulus", "one"], 4),
     ],
 )
-def test_filters(kit: Any, words: list[str], items: int) -> None:
+def test_filters(kit: Experiments, words: list[str], items: int) -> None:
     kit.make({"plain": "right", "skilled": "right"})
     assert len(json.loads(kit.run("--dry-run", "--output", "json", *words).stdout)["items"]) == items
 
@@ -137,22 +145,22 @@ def test_filters(kit: Any, words: list[str], items: int) -> None:
         (["--param", "x=1"], 0, "--param x is not used"),
     ],
 )
-def test_wrong_words(kit: Any, words: list[str], exit_code: int, message: str) -> None:
+def test_wrong_words(kit: Experiments, words: list[str], exit_code: int, message: str) -> None:
     kit.make({"plain": "right", "skilled": "right"})
     result = kit.run(*words)
     assert (result.exit_code, message in result.stderr) == (exit_code, True), result.stderr
 
 
-def test_a_missing_file_and_a_missing_baseline_are_said_before_anything_runs(kit: Any) -> None:
+def test_a_missing_file_and_a_missing_baseline_are_said_before_anything_runs(kit: Experiments) -> None:
     missing = kit.vally("experiment", "run", "none.yaml")
     assert (missing.exit_code, "'none.yaml' does not exist" in missing.stderr) == (1, True)
     kit.make({"plain": "right", "skilled": "right"}, extra={"baseline": None})
     result = kit.run("--compare")
-    assert (result.exit_code, "names no baseline" in result.stderr) == (1, True)
+    assert (result.exit_code, "--compare needs a baseline [baseline-required]" in result.stderr) == (1, True)
     assert not (kit.root / "vally-experiment-results").exists()
 
 
-def test_drift_is_refused_with_both_values(kit: Any) -> None:
+def test_drift_is_refused_with_both_values(kit: Experiments) -> None:
     kit.make({"plain": "right", "skilled": "right"}, extra={"vary": ["/environment/skills"]})
     result = kit.run()
     assert result.exit_code == 1
@@ -162,7 +170,7 @@ def test_drift_is_refused_with_both_values(kit: Any) -> None:
     assert not (kit.root / "vally-experiment-results").exists()
 
 
-def test_a_finding_that_all_variants_share_is_said_once(kit: Any) -> None:
+def test_a_finding_that_all_variants_share_is_said_once(kit: Experiments) -> None:
     kit.make({"plain": "right", "skilled": "right"})
     document = json.loads((kit.root / "first/eval.yaml").read_text())
     document["stimuli"][0]["graders"][0]["name"] = "A Name Of Old"
@@ -170,13 +178,13 @@ def test_a_finding_that_all_variants_share_is_said_once(kit: Any) -> None:
     assert kit.run("--dry-run").stderr.count("deprecated-grader-name") == 1
 
 
-def test_unselected_variants_have_an_empty_file(kit: Any) -> None:
+def test_unselected_variants_have_an_empty_file(kit: Experiments) -> None:
     kit.make({"plain": "right", "skilled": "right"})
     kit.run("--variant", "plain")
     assert (kit.directory / "skilled/results.jsonl").read_bytes() == b""
 
 
-def test_errors_make_the_exit_code_and_are_no_failures(kit: Any) -> None:
+def test_errors_make_the_exit_code_and_are_no_failures(kit: Experiments) -> None:
     kit.make({"plain": "right", "skilled": "right"})
     kit.fixture("skilled", "one", error={"message": "the agent is away", "code": "x", "retryable": False})
     assert kit.run().exit_code == 1
@@ -185,7 +193,7 @@ def test_errors_make_the_exit_code_and_are_no_failures(kit: Any) -> None:
     assert "- **first / one** in skilled: error: the agent is away" in report
 
 
-def test_an_arm_that_had_something_else_is_not_passed(kit: Any) -> None:
+def test_an_arm_that_had_something_else_is_not_passed(kit: Experiments) -> None:
     kit.make({"plain": "right", "skilled": "right"})
     for name in ("one", "two", "three"):
         kit.fixture("skilled", name, metadata={"mcpServers": [], "otherSkills": ["built-in"]})
@@ -209,7 +217,7 @@ def test_an_arm_that_had_something_else_is_not_passed(kit: Any) -> None:
         ({"skillsLoaded": ["mine"]}, "skill 'mine', which it should not have"),
     ],
 )
-def test_what_contaminates_an_arm(kit: Any, metadata: dict[str, Any], reason: str) -> None:
+def test_what_contaminates_an_arm(kit: Experiments, metadata: dict[str, Any], reason: str) -> None:
     kit.make({"plain": "right", "skilled": "right"})
     kit.fixture("skilled", "one", metadata=metadata)
     assert reason in kit.run().stderr
@@ -222,7 +230,7 @@ def by_answer(request: Any) -> Any:
     return {"criteria": criteria, "overall_verdict": verdict, "overall_reasoning": "r"}
 
 
-def test_compare_asks_the_judge_and_fills_the_report(kit: Any) -> None:
+def test_compare_asks_the_judge_and_fills_the_report(kit: Experiments) -> None:
     kit.make({"plain": "wrong", "skilled": "right"})
     result = kit.run("--compare", plugins=[ScriptedJudge(by_answer).record()])
     assert result.exit_code == 0, result.stderr
@@ -238,14 +246,14 @@ def test_compare_asks_the_judge_and_fills_the_report(kit: Any) -> None:
     )
 
 
-def test_comparisons_leave_contaminated_arms_out(kit: Any) -> None:
+def test_comparisons_leave_contaminated_arms_out(kit: Experiments) -> None:
     kit.make({"plain": "wrong", "skilled": "right"})
     kit.fixture("skilled", "one", metadata={"otherSkills": ["foreign"]})
     kit.run("--compare", plugins=[ScriptedJudge(by_answer).record()])
     assert [item["evalFile"] for item in kit.records(kit.directory / "comparisons.jsonl")] == ["second/eval.yaml"]
 
 
-def test_a_result_of_a_hostile_agent_does_no_harm_in_reports(kit: Any) -> None:
+def test_a_result_of_a_hostile_agent_does_no_harm_in_reports(kit: Experiments) -> None:
     kit.make({"plain": "right", "skilled": "right"})
     kit.fixture("skilled", "one", output="<script>alert(1)</script> \x1b[31m | pipe")
     document = json.loads((kit.root / "first/eval.yaml").read_text())
@@ -260,7 +268,7 @@ def test_a_result_of_a_hostile_agent_does_no_harm_in_reports(kit: Any) -> None:
     assert "\\|" in row
 
 
-def test_grader_errors_are_no_scores(kit: Any) -> None:
+def test_grader_errors_are_no_scores(kit: Experiments) -> None:
     from vally import GraderSpec
 
     class Away:
@@ -276,7 +284,7 @@ def test_grader_errors_are_no_scores(kit: Any) -> None:
     assert "| second / three | – 1 error | – 1 error | – |" in (kit.directory / "report.md").read_text()
 
 
-def test_planning_ten_thousand_trials_is_quick(kit: Any) -> None:
+def test_planning_ten_thousand_trials_is_quick(kit: Experiments) -> None:
     kit.make({"plain": "right", "skilled": "right"}, runs=20)
     stimulus = json.loads((kit.root / "first/eval.yaml").read_text())["stimuli"][0]
     stimuli = [{**stimulus, "name": f"s{number}"} for number in range(25)]

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
+from comparisons import Comparisons
 
 from vally import CompareInput, CompareResult, GraderSpec
+
+
+@pytest.fixture
+def kit(tmp_path: Path) -> Comparisons:
+    return Comparisons(tmp_path)
 
 
 def both(*words: str) -> tuple[str, ...]:
     return ("--baseline", "a.jsonl", "--treatment", "b.jsonl", *words)
 
 
-def test_the_report_names_stimuli_counts_and_what_they_allow_to_say(kit: Any) -> None:
+def test_the_report_names_stimuli_counts_and_what_they_allow_to_say(kit: Comparisons) -> None:
     kit.side("a.jsonl", {"writes-json": [1, 1, 1], "keeps": [2, 2, 2]}, passed=False)
     kit.side("b.jsonl", {"writes-json": [2, 3, 1], "keeps": [1, 2, 2]}, passed=True, tokens=140)
     result = kit.compare(*both("--output", "out/deep/c.jsonl"))
@@ -44,7 +51,7 @@ def test_the_report_names_stimuli_counts_and_what_they_allow_to_say(kit: Any) ->
     ],
 )
 def test_closing_words_and_the_gate(
-    kit: Any, better: int, words: tuple[str, ...], closing: str, exit_code: int
+    kit: Comparisons, better: int, words: tuple[str, ...], closing: str, exit_code: int
 ) -> None:
     stimuli = [f"s{number}" for number in range(8)]
     kit.side("a.jsonl", {name: [3, 3] for name in stimuli})
@@ -56,14 +63,14 @@ def test_closing_words_and_the_gate(
     )
 
 
-def test_a_judge_that_prefers_the_first_position_yields_ties(kit: Any) -> None:
+def test_a_judge_that_prefers_the_first_position_yields_ties(kit: Comparisons) -> None:
     kit.side("a.jsonl", {"s": [1, 1, 1]})
     kit.side("b.jsonl", {"s": [9, 9, 9]})
     summary = kit.compared(judge=kit.first_wins)["summary"]
     assert (summary["ties"], summary["meanScore"], summary["erroredCount"]) == (3, 0, 0)
 
 
-def test_a_judge_that_fails_is_reported_and_not_counted(kit: Any) -> None:
+def test_a_judge_that_fails_is_reported_and_not_counted(kit: Comparisons) -> None:
     kit.side("a.jsonl", {"s": [1, 1, 1], "t": [9, 1]})
     kit.side("b.jsonl", {"s": [2, 9, 2], "t": [1, 2]})
     record = kit.compared(judge=kit.fails_on_nines)
@@ -75,7 +82,7 @@ def test_a_judge_that_fails_is_reported_and_not_counted(kit: Any) -> None:
     assert "the endpoint is away" in failed[0]["evidence"]
 
 
-def test_when_every_comparison_errors_the_record_is_written_and_the_exit_code_is_1(kit: Any) -> None:
+def test_when_every_comparison_errors_the_record_is_written_and_the_exit_code_is_1(kit: Comparisons) -> None:
     kit.side("a.jsonl", {"s": [9, 9]})
     kit.side("b.jsonl", {"s": [1, 1]})
     result = kit.compare(*both("--output", "c.jsonl"), judge=kit.fails_on_nines)
@@ -86,7 +93,7 @@ def test_when_every_comparison_errors_the_record_is_written_and_the_exit_code_is
     assert "every comparison errored" in result.stderr
 
 
-def test_a_single_pair_gives_no_bounds(kit: Any) -> None:
+def test_a_single_pair_gives_no_bounds(kit: Comparisons) -> None:
     kit.side("a.jsonl", {"s": [1]}, evalFilePath="one.yaml")
     kit.side("b.jsonl", {"s": [3]}, evalFilePath="other.yaml")
     record = kit.compared("--fail-on-regression")
@@ -94,7 +101,7 @@ def test_a_single_pair_gives_no_bounds(kit: Any) -> None:
     assert record["summary"]["trialCount"] == 1
 
 
-def test_leftovers_and_errored_trials_are_listed(kit: Any) -> None:
+def test_leftovers_and_errored_trials_are_listed(kit: Comparisons) -> None:
     kit.write("a.jsonl", [kit.record("s", 0, 1), kit.record("s", 1, 1), kit.record("gone", 0, 1)])
     kit.write("b.jsonl", [kit.record("s", 0, 2), kit.record("s", 1, 2, status="error"), kit.record("new", 4, 1)])
     record = kit.compared()
@@ -103,7 +110,7 @@ def test_leftovers_and_errored_trials_are_listed(kit: Any) -> None:
     assert record["summary"]["trialCount"] == 1
 
 
-def test_work_that_a_limit_cut_is_shown_and_not_averaged(kit: Any) -> None:
+def test_work_that_a_limit_cut_is_shown_and_not_averaged(kit: Comparisons) -> None:
     kit.write("a.jsonl", [kit.record("s", 0, 1), kit.record("s", 1, 1), kit.record("s", 2, 1)])
     kit.write("b.jsonl", [kit.record("s", 0, 2), kit.record("s", 1, 9, end="agent_timeout"), kit.record("s", 2, 2)])
     record = kit.compared()
@@ -114,7 +121,7 @@ def test_work_that_a_limit_cut_is_shown_and_not_averaged(kit: Any) -> None:
     assert "cut by a limit, not compared: s (trial 1): treatment agent_timeout" in result.stdout
 
 
-def test_untyped_records_without_index_pair_by_order(kit: Any) -> None:
+def test_untyped_records_without_index_pair_by_order(kit: Comparisons) -> None:
     fields = ("type", "itemId", "trialIndex", "totalTrials", "runId", "status")
     for name, quality in (("a.jsonl", 1), ("b.jsonl", 2)):
         records = [kit.record("s", 0, quality) for _ in range(2)]
@@ -122,7 +129,7 @@ def test_untyped_records_without_index_pair_by_order(kit: Any) -> None:
     assert kit.compared()["summary"]["wins"] == 2
 
 
-def test_equal_names_are_told_apart_by_model_then_by_eval(kit: Any) -> None:
+def test_equal_names_are_told_apart_by_model_then_by_eval(kit: Comparisons) -> None:
     for name, quality in (("a.jsonl", 1), ("b.jsonl", 2)):
         kit.write(name, [kit.record("s", 0, quality, model=model) for model in ("m1", "m2")])
     assert [item["stimulusName"] for item in kit.compared()["stimuli"]] == ["s [m1]", "s [m2]"]
@@ -131,7 +138,7 @@ def test_equal_names_are_told_apart_by_model_then_by_eval(kit: Any) -> None:
     assert [item["stimulusName"] for item in kit.compared()["stimuli"]] == ["s [e1]", "s [e2]"]
 
 
-def test_names_that_cannot_be_told_apart_are_an_error(kit: Any) -> None:
+def test_names_that_cannot_be_told_apart_are_an_error(kit: Comparisons) -> None:
     kit.write("a.jsonl", [kit.record("s", 0, 1, model=model) for model in ("m1", "m2")])
     kit.write("b.jsonl", [kit.record("s", 0, 1, model=model) for model in ("m1", "m3")])
     result = kit.compare(*both())
@@ -157,14 +164,14 @@ def test_names_that_cannot_be_told_apart_are_an_error(kit: Any) -> None:
         (("nowhere",), 1, "is not a directory"),
     ],
 )
-def test_wrong_words(kit: Any, words: tuple[str, ...], exit_code: int, message: str) -> None:
+def test_wrong_words(kit: Comparisons, words: tuple[str, ...], exit_code: int, message: str) -> None:
     kit.side("a.jsonl", {"s": [1]})
     kit.write("empty.jsonl", [])
     result = kit.compare(*words)
     assert (result.exit_code, message in result.stderr) == (exit_code, True), result.stderr
 
 
-def test_lines_that_are_no_records_are_warned_about(kit: Any) -> None:
+def test_lines_that_are_no_records_are_warned_about(kit: Comparisons) -> None:
     kit.side("a.jsonl", {"s": [1]})
     path = kit.side("b.jsonl", {"s": [1]})
     path.write_text("{broken\n" + path.read_text() + '{"type": "trial-result", "status": "odd"}\n')
@@ -174,7 +181,7 @@ def test_lines_that_are_no_records_are_warned_about(kit: Any) -> None:
     assert "line 3: " in result.stderr
 
 
-def test_repeats_of_one_configuration_must_not_differ(kit: Any) -> None:
+def test_repeats_of_one_configuration_must_not_differ(kit: Comparisons) -> None:
     stimuli = [f"s{number}" for number in range(8)]
     kit.side("a.jsonl", {name: [3, 3] for name in stimuli})
     kit.side("b.jsonl", {name: [4, 4] for name in stimuli})
@@ -185,7 +192,7 @@ def test_repeats_of_one_configuration_must_not_differ(kit: Any) -> None:
     assert "repeats of one configuration differ: the sign test has p = 0.00781" in different.stderr
 
 
-def test_criteria_come_from_the_stimulus_of_an_eval_spec(kit: Any) -> None:
+def test_criteria_come_from_the_stimulus_of_an_eval_spec(kit: Comparisons) -> None:
     kit.side("a.jsonl", {"s": [1]})
     kit.side("b.jsonl", {"s": [2]})
     grader = {"type": "prompt", "config": {"prompt": "Judge the tone."}}
@@ -195,7 +202,7 @@ def test_criteria_come_from_the_stimulus_of_an_eval_spec(kit: Any) -> None:
     assert [item["criterion"] for item in trial["criteria"]] == ["It is short.", "Judge the tone."]
 
 
-def test_the_judge_is_the_one_the_baseline_recorded(kit: Any) -> None:
+def test_the_judge_is_the_one_the_baseline_recorded(kit: Comparisons) -> None:
     seen: list[tuple[str, str | None]] = []
 
     def judge(request: Any) -> Any:
@@ -227,7 +234,7 @@ class Broken:
         )
 
 
-def test_a_grader_of_a_plugin_compares_and_its_faults_are_errors(kit: Any) -> None:
+def test_a_grader_of_a_plugin_compares_and_its_faults_are_errors(kit: Comparisons) -> None:
     kit.side("a.jsonl", {"raises": [1], "garbage": [1], "fine": [1]})
     kit.side("b.jsonl", {"raises": [1], "garbage": [1], "fine": [1]})
     spec = GraderSpec(name="broken", summary="compares", factory=Broken, comparable=True)
@@ -238,7 +245,7 @@ def test_a_grader_of_a_plugin_compares_and_its_faults_are_errors(kit: Any) -> No
     assert "returned str, not a CompareResult" in evidence[1]
 
 
-def test_hostile_text_reaches_no_terminal(kit: Any) -> None:
+def test_hostile_text_reaches_no_terminal(kit: Comparisons) -> None:
     name = "\x1b[31mred\x07 ::error::x"
     kit.side("a.jsonl", {name: [1]})
     kit.side("b.jsonl", {name: [2]})
@@ -247,7 +254,7 @@ def test_hostile_text_reaches_no_terminal(kit: Any) -> None:
     assert "::stop-commands::" in result.stdout.splitlines()[0]
 
 
-def test_records_on_stdout_leave_the_report_to_stderr(kit: Any) -> None:
+def test_records_on_stdout_leave_the_report_to_stderr(kit: Comparisons) -> None:
     kit.side("a.jsonl", {"s": [1]})
     result = kit.compare("--baseline", "a.jsonl", "--treatment", "a.jsonl", "--output", "-")
     assert [json.loads(line)["type"] for line in result.stdout.splitlines()] == ["comparison"]

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from vally import JudgeError, JudgeRequest
 from vally.testing import CliResult, ScriptedJudge, run_cli, trajectory
 
@@ -78,7 +76,7 @@ def criteria_of(request: JudgeRequest) -> int:
 
 
 @dataclass(frozen=True)
-class Kit:
+class Comparisons:
     """Makes runs below `root` and compares them."""
 
     root: Path
@@ -117,9 +115,3 @@ class Kit:
 
     first_wins = staticmethod(first_wins)
     fails_on_nines = staticmethod(fails_on_nines)
-
-
-@pytest.fixture
-def kit(tmp_path: Path) -> Kit:
-    """Runs in a temporary directory."""
-    return Kit(tmp_path)

@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from vally.testing import CliResult, run_cli
 
 STIMULI = {"first": ("one", "two"), "second": ("three",)}
 
 
 @dataclass(frozen=True)
-class Kit:
+class Experiments:
     """An experiment below `root`, whose variants stage the fixtures of `answers`."""
 
     root: Path
@@ -84,9 +82,3 @@ class Kit:
 
 def _stimulus(name: str) -> dict[str, Any]:
     return {"name": name, "prompt": "p", "graders": [{"type": "output-contains", "config": {"substring": "right"}}]}
-
-
-@pytest.fixture
-def kit(tmp_path: Path) -> Kit:
-    """An empty project."""
-    return Kit(tmp_path)
