@@ -41,7 +41,8 @@ def session_arguments(
         "agent_directories": [str(path)] if (path := options.work_dir / AGENTS).is_dir() else None,
         "skill_directories": [str(skill.path.parent) for skill in options.skills] or None,
         "included_builtin_skills": None if config.builtin_skills else [],
-        "enable_config_discovery": config.config_discovery,
+        # Refused discovery takes the runtime's own skills away, too.
+        "enable_config_discovery": config.config_discovery or (None if config.builtin_skills else False),
         "skip_custom_instructions": config.custom_instructions == "none",
         "available_tools": config.available_tools,
         "excluded_tools": config.excluded_tools,

@@ -8,7 +8,7 @@ import json
 import logging
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ import anyio.to_thread
 
 from vally import ExecutorError, ProcessRunner, ProcessStartError
 from vally_executor_copilot_sdk.failures import crash, start_failure
+from vally_executor_copilot_sdk.native import Native
 from vally_executor_copilot_sdk.runtime import OLDEST_TESTED, is_tested
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ class RuntimeClient:
         self._failed = anyio.Event()
         self._sdk: CopilotClient | None = None
         self._watcher: asyncio.Task[None] | None = None
+        self._listeners: dict[str, Callable[[Native], None]] = {}
 
     @property
     def sdk(self) -> CopilotClient:
@@ -82,12 +84,16 @@ class RuntimeClient:
             raise
         self._watcher = asyncio.create_task(self._watch(self._sdk))
 
-    async def create_session(self, **arguments: Any) -> CopilotSession:
-        """A new session; raises what the SDK raises."""
-        return await self.sdk.create_session(**arguments)
+    async def create_session(
+        self, *, session_id: str, on_unreadable: Callable[[Native], None], **arguments: Any
+    ) -> CopilotSession:
+        """A new session; raises what the SDK raises. `on_unreadable` gets events that the SDK cannot read."""
+        self._listeners[session_id] = on_unreadable
+        return await self.sdk.create_session(session_id=session_id, **arguments)
 
     async def delete_session(self, session_id: str, session: CopilotSession | None) -> None:
         """End a session and remove what the runtime keeps of it; trouble is none of the trial's."""
+        self._listeners.pop(session_id, None)
         if self.failure is not None or self._sdk is None:
             return
         with anyio.move_on_after(STOP_LIMIT_S):
@@ -117,19 +123,28 @@ class RuntimeClient:
             watcher.cancel()
         sdk, self._sdk = self._sdk, None
         if sdk is not None:
-            await _stop(sdk)
+            await _stop(sdk, _process_of(sdk))
         await anyio.to_thread.run_sync(_remove, self.settings.directory)
 
     async def _connected(self) -> CopilotClient:
         await anyio.to_thread.run_sync(_load_sdk)
         sdk = self._make()
+        starting = asyncio.create_task(sdk.start())
+        # The first step of it makes the process, and a start that fails forgets it.
+        await asyncio.sleep(0)
+        process = _process_of(sdk)
         try:
             with anyio.fail_after(START_LIMIT_S):
-                await sdk.start()
+                await starting
+                self._guard(sdk)
                 status = await sdk.get_status()
-        except Exception as error:
-            await _stop(sdk)
-            raise start_failure(error) from None
+        except BaseException as error:
+            starting.cancel()
+            with anyio.CancelScope(shield=True):
+                await _stop(sdk, process)
+            if isinstance(error, Exception):
+                raise start_failure(error) from None
+            raise
         self.version = status.version
         if not is_tested(status.version):
             self.version_notice = (
@@ -154,6 +169,24 @@ class RuntimeClient:
             log_level="error",
             request_handler=settings.request_handler,
         )
+
+    def _guard(self, sdk: CopilotClient) -> None:
+        """Take what the SDK fails to read, such as a value that it does not know; it would be lost with a traceback."""
+        rpc = getattr(sdk, "_client", None)
+        handle = getattr(rpc, "notification_handler", None)
+        if rpc is None or handle is None:
+            return
+
+        def guarded(method: str, params: dict[str, Any]) -> None:
+            try:
+                handle(method, params)
+            except Exception:
+                listener = self._listeners.get(str(params.get("sessionId")))
+                event = params.get("event")
+                if listener is not None and isinstance(event, dict) and isinstance(event.get("type"), str):
+                    listener(event)
+
+        rpc.set_notification_handler(guarded)
 
     async def _watch(self, sdk: CopilotClient) -> None:
         unanswered = 0
@@ -193,24 +226,23 @@ def _remove(directory: Path) -> None:
     shutil.rmtree(directory, ignore_errors=True)
 
 
-async def _stop(sdk: CopilotClient) -> None:
-    process = getattr(sdk, "_cli_process", None)
+async def _stop(sdk: CopilotClient, process: subprocess.Popen[bytes] | None) -> None:
     try:
         with anyio.fail_after(STOP_LIMIT_S):
             await sdk.stop()
     except Exception:
         with contextlib.suppress(Exception):
             await sdk.force_stop()
-    finally:
-        _close_pipes(process)
-
-
-def _close_pipes(process: subprocess.Popen[bytes] | None) -> None:
-    """The SDK leaves the pipes of its process open."""
+    # The SDK leaves the pipes of its process open.
     for pipe in () if process is None else (process.stdin, process.stdout, process.stderr):
         if pipe is not None:
             with contextlib.suppress(OSError):
                 pipe.close()
+
+
+def _process_of(sdk: CopilotClient) -> subprocess.Popen[bytes] | None:
+    found = getattr(sdk, "_cli_process", None)
+    return found if isinstance(found, subprocess.Popen) else None
 
 
 def _load_sdk() -> None:

@@ -50,7 +50,7 @@ def end_reason_of_answer(finish_reason: object) -> str:
 def crash(error: BaseException) -> ExecutorError:
     """The runtime ended; the SDK tells its exit code and what it wrote to stderr."""
     told, _, stderr = str(error).partition(_STDERR)
-    reason = told.replace("CLI process", "the Copilot runtime").strip() or "the Copilot runtime ended"
+    reason = _reason(told).replace("CLI process", "the Copilot runtime") or "the Copilot runtime ended"
     return ExecutorError(reason, code="agent-crashed", retryable=True, details=_details(stderr))
 
 
@@ -59,13 +59,18 @@ def start_failure(error: BaseException) -> ExecutorError:
     told, _, stderr = str(error).partition(_STDERR)
     if "protocol version" in told.lower():
         return ExecutorError(f"the Copilot runtime does not fit the SDK: {told}", code="executor-unavailable")
-    reason = " ".join(told.split()) or type(error).__name__
+    reason = _reason(told) or type(error).__name__
     return ExecutorError(
         f"the Copilot runtime did not start: {reason}",
         code="agent-start-failed",
         retryable=True,
         details=_details(stderr),
     )
+
+
+def _reason(told: str) -> str:
+    # The SDK may look before the system knows the exit code.
+    return " ".join(told.replace(" with code None", "").split())
 
 
 def _details(stderr: str) -> dict[str, object] | None:

@@ -28,6 +28,7 @@ Kind = Literal[
     "extension-env-access",
 ]
 Decision = Literal["allow", "deny"]
+DENIED = "This is not allowed here."
 _PATHS = {"read": "path", "write": "fileName"}
 _SUBJECTS = {**_PATHS, "shell": "fullCommandText", "url": "url", "memory": "fact", "workflow": "name"}
 
@@ -76,7 +77,7 @@ class Permissions:
             return self._by_rules(self.policy, request)
         if self.policy == "workspace":
             return self._by_place(request)
-        return Answer(self.policy == "allow-all", None if self.policy == "allow-all" else "Nothing is allowed here.")
+        return Answer(self.policy == "allow-all")
 
     def _by_rules(self, policy: PermissionRules, request: Mapping[str, Any]) -> Answer:
         kind, subject = request.get("kind"), subject_of(request)
@@ -120,7 +121,10 @@ def permission_handler(permissions: Permissions) -> Callable[[Any, Any], Any]:
             decided = Answer(True)
         else:
             decided = await anyio.to_thread.run_sync(permissions.decide, asked)
-        return PermissionDecisionApproveOnce() if decided.allowed else PermissionDecisionReject(decided.feedback)
+        # Without a word of feedback the runtime takes a rejection for the wish to end the turn.
+        return (
+            PermissionDecisionApproveOnce() if decided.allowed else PermissionDecisionReject(decided.feedback or DENIED)
+        )
 
     return answer
 

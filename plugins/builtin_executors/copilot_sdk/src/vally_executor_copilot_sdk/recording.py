@@ -42,6 +42,14 @@ class SessionRecord:
     def on_event(self, event: Any) -> None:
         """Listen to the SDK."""
         native, known = live_event(event)
+        self._hear(native, known=known)
+
+    def on_unreadable(self, event: Native) -> None:
+        """Listen to what the SDK could not read."""
+        data = event.get("data")
+        self._hear({**event, "data": data if isinstance(data, dict) else {}}, known=True)
+
+    def _hear(self, native: Native, *, known: bool) -> None:
         self._options.on_raw_event(native)
         self._write(native)
         for listener in self._listeners:

@@ -101,7 +101,9 @@ class Trial:
 
     async def _create(self, client: RuntimeClient, arguments: Mapping[str, Any]) -> None:
         try:
-            self._session = await client.create_session(**arguments, on_event=self._record.on_event)
+            self._session = await client.create_session(
+                **arguments, on_event=self._record.on_event, on_unreadable=self._record.on_unreadable
+            )
         except Exception as error:
             raise await client.failure_behind(error) or _refusal(error) from None
         await self._facts.wait_ready()
