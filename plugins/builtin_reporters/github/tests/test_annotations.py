@@ -115,6 +115,15 @@ def test_several_models_are_named(tell: Tell, grader: Grader) -> None:
     ]
 
 
+def test_several_variants_are_named(tell: Tell, grader: Grader) -> None:
+    told = tell(*(trial_result("s", grader("g", False), variant=variant) for variant in ("x", "y")))
+    assert [line.split("::")[2].split("%0A")[0] for line in told.lines[:2]] == [
+        "0 of 1 trial passed, score 0.00 in x",
+        "0 of 1 trial passed, score 0.00 in y",
+    ]
+    assert "| scripted / y (default-model) | s | 0/1 |" in told.summary
+
+
 def test_files_are_named_from_the_checkout(tmp_path: Path, grader: Grader) -> None:
     environ = {"GITHUB_ACTIONS": "true", "GITHUB_WORKSPACE": str(tmp_path)}
     result = trial_result("s", grader("g", False), eval_file_path="evals/a.yaml")

@@ -234,7 +234,7 @@ def test_variants_have_records_of_their_own(tmp_path: Path, grader: Make) -> Non
     reporter = HtmlReporter()
     reporter.on_run_start(replace(events[0][1], variant_dirs=places, kind="experiment"))
     named = reporter.on_run_complete(events[-1][1])
-    assert named == {"HTML": run_dir / "report.html"}
+    assert named == {"HTML": run_dir / "eval-results.html"}
     text = named["HTML"].read_text(encoding="utf-8")
     assert text.count('class="trial filterable pass"') == text.count('class="trial filterable fail"') == 1
     assert "<td>x</td>" in text

@@ -43,7 +43,6 @@ class Annotations:
 
     def _failing(self, findings: Findings, summary: RunSummary) -> Iterator[str]:
         planned = {(item.eval_file_path, item.variant, item.model): item for item in self._evals}
-        several = len({item.model for item in self._evals}) > 1
         level = "error" if self._require_pass else "warning"
         for item in summary.evals:
             evaluation = planned.get((item.eval_file_path, item.variant, item.model))
@@ -51,9 +50,14 @@ class Annotations:
                 if stats.get("verdict") == "fail":
                     assert evaluation is not None
                     name = str(stats.get("name"))
-                    model = f" with {name_line(item.model)}" if several else ""
-                    text = _failure(stats, model, findings.why((evaluation.index, name)))
+                    text = _failure(stats, self._which(evaluation), findings.why((evaluation.index, name)))
                     yield self._at(evaluation, name, level, text)
+
+    def _which(self, planned: PlannedEval) -> str:
+        """What tells this eval from others of the same file."""
+        model = f" with {name_line(planned.model)}" if len({item.model for item in self._evals}) > 1 else ""
+        variant = f" in {name_line(planned.variant)}" if len({item.variant for item in self._evals}) > 1 else ""
+        return model + variant
 
     def _diagnostic(self, item: Diagnostic) -> str:
         text = f"{item.message} [{item.code}]" + (f"\n{item.hint}" if item.hint else "")
@@ -80,9 +84,9 @@ def _base(planned: PlannedEval) -> Path | None:
     return planned.source.parents[len(shown) - 1]
 
 
-def _failure(stats: Any, model: str, why: str) -> str:
+def _failure(stats: Any, which: str, why: str) -> str:
     trials = int(stats.get("trials") or 0)
     score = stats.get("score")
     scored = "" if score is None else f", score {two_decimals(float(score))}"
-    text = f"{int(stats.get('passed') or 0)} of {plural(trials, 'trial')} passed{scored}{model}"
+    text = f"{int(stats.get('passed') or 0)} of {plural(trials, 'trial')} passed{scored}{which}"
     return f"{text}\n{why}" if why else text

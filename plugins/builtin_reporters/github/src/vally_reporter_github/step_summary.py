@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from vally import (
+    MAIN_VARIANT,
     eval_figures,
     eval_table,
     markdown_cell,
@@ -52,7 +53,8 @@ def _lines(start: RunStart, summary: RunSummary, findings: Findings) -> Iterator
 
 
 def _label(item: EvalSummary) -> str:
-    return f"{markdown_name(item.name)} ({markdown_name(item.model)})"
+    variant = "" if item.variant == MAIN_VARIANT else f" / {markdown_name(item.variant)}"
+    return f"{markdown_name(item.name)}{variant} ({markdown_name(item.model)})"
 
 
 def _failing(start: RunStart, summary: RunSummary, findings: Findings) -> Iterator[str]:

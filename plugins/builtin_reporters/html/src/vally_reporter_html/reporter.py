@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from vally import RunComplete, RunStart
 
 FILE_NAME = "eval-results.html"
-VARIANTS_FILE_NAME = "report.html"
-"""Name of the report of a run whose variants have directories of their own."""
 
 
 class HtmlReporter:
@@ -30,6 +28,6 @@ class HtmlReporter:
         from vally_reporter_html.document import document
 
         assert self._start is not None
-        path = event.run_dir / (VARIANTS_FILE_NAME if self._start.variant_dirs else FILE_NAME)
+        path = event.run_dir / FILE_NAME
         atomic_write(path, document(self._start, event.summary, event.run_dir))
         return {"HTML": path}
