@@ -1,0 +1,1 @@
+"""Executor plugin: any agent that speaks the Agent Client Protocol."""

@@ -1,0 +1,188 @@
+"""Running agents by the Agent Client Protocol."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+
+from vally import (
+    Capabilities,
+    ExecutorError,
+    ExecutorOptions,
+    Stimulus,
+    Trajectory,
+    VallyError,
+    canonical_json,
+    check_offered_skills,
+    resolve_provider,
+)
+from vally_executor_acp.config import MODEL, AcpConfig
+from vally_executor_acp.profiles import Wiring
+from vally_executor_acp.skills import stage_skills
+
+if TYPE_CHECKING:
+    from vally_executor_acp.pool import AgentPool
+    from vally_executor_acp.session import Acquire, Release
+
+_HOMES = ("HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA")
+
+
+class AcpExecutor:
+    """Runs each trial in a session of an agent; see `AcpConfig`."""
+
+    def __init__(self) -> None:
+        self._pool: AgentPool | None = None
+        self._home: Path | None = None
+        self._warned: set[str] = set()
+
+    def capabilities_for(self, config: AcpConfig) -> Capabilities:
+        """What an agent can be told; whether it takes attachments is known only when it runs."""
+        return Capabilities(
+            model=config.takes_model,
+            multi_turn=True,
+            turn_completion=True,
+            mcp=True,
+            skills=config.skills_place is not None,
+            env=True,
+            attachments=True,
+            isolation=True,
+        )
+
+    def host_paths(self, config: AcpConfig) -> Sequence[Path]:
+        """The directories of the program, where its name leads and where the file really lies."""
+        found = shutil.which(_words(config)[0])
+        if found is None:
+            return []
+        return list(dict.fromkeys((Path(found).parent, Path(found).resolve().parent)))
+
+    async def preflight(self, config: AcpConfig) -> None:
+        """Prove that the program exists; one below the workspace appears only with it."""
+        program = _words(config)[0]
+        in_workspace = Path(program).name != program and not Path(program).is_absolute()
+        if not in_workspace and shutil.which(program) is None:
+            raise ExecutorError(f"the program '{program}' was not found on PATH", code="executor-unavailable")
+
+    async def prepare(self, stimulus: Stimulus, options: ExecutorOptions) -> None:
+        """Copy the offered skills to where the agent looks for them."""
+        place = _config(options).skills_place
+        if place is not None and options.skills:
+            await anyio.to_thread.run_sync(stage_skills, options.skills, options.work_dir / place)
+
+    async def execute(self, stimulus: Stimulus, options: ExecutorOptions) -> Trajectory:
+        """Run every turn of the stimulus."""
+        from vally_executor_acp.session import Session
+
+        config = _config(options)
+        self._warn(config, options)
+        check_offered_skills(options.skills)
+        wiring = _wiring(config, options)
+        session = Session(config, stimulus, options, wiring.wire_model)
+        acquire, release = await self._source(config, options, wiring)
+        return await session.run(acquire, release)
+
+    async def _source(self, config: AcpConfig, options: ExecutorOptions, wiring: Wiring) -> tuple[Acquire, Release]:
+        """How the trial gets its agent, and gives it back: one of its own, or a place in one that serves several."""
+        from vally_executor_acp.launch import end, start
+        from vally_executor_acp.pool import AgentPool
+
+        argv = command(config, options)
+        shared_runner = options.shared_runner if config.sessions_per_agent > 1 else None
+        # Where the assets are is told by the environment.
+        if shared_runner is None or options.assets_dir is not None:
+            env = {**options.env, **own_environment(config, wiring)}
+            return partial(start, config, options, options.runner, argv, options.work_dir, env), end
+        home = await self._shared_home()
+        env = {**shared_environment(config, options, home), **own_environment(config, replace(wiring, scratch=home))}
+        self._pool = self._pool or AgentPool()
+        start_shared = partial(start, config, options, shared_runner, argv, home, env)
+        key = canonical_json({"argv": argv, "env": env})
+        return partial(self._pool.acquire, key, config.sessions_per_agent, start_shared), self._pool.release
+
+    async def shutdown(self) -> None:
+        """End the agents that serve several trials; others end with their trial."""
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            await pool.close()
+        home, self._home = self._home, None
+        if home is not None:
+            await anyio.to_thread.run_sync(partial(shutil.rmtree, home, ignore_errors=True))
+
+    async def _shared_home(self) -> Path:
+        """The home of agents that outlive a trial; they share it."""
+        if self._home is None:
+            self._home = Path(await anyio.to_thread.run_sync(partial(tempfile.mkdtemp, prefix="vally-acp-")))
+        return self._home
+
+    def _warn(self, config: AcpConfig, options: ExecutorOptions) -> None:
+        told = [
+            "home: host: results depend on the settings of agents in your own home directory"
+            if config.home == "host"
+            else None,
+            config.provider.notice if config.provider is not None else None,
+        ]
+        for text in told:
+            if text is not None and text not in self._warned:
+                self._warned.add(text)
+                options.log.warning("%s", text)
+
+
+def command(config: AcpConfig, options: ExecutorOptions) -> list[str]:
+    """The command line of the agent; raises `ExecutorError` when it needs a model and there is none."""
+    model = _model(config, options)
+    words = _words(config)
+    if model is None and (config.known.needs_model or any(MODEL in word for word in words)):
+        raise ExecutorError(
+            "the agent needs a model: set defaults.model, --model or provider.model", code="executor-config"
+        )
+    extra = (*config.known.model_words, model) if model is not None and config.known.model_words else ()
+    return [word.replace(MODEL, model or "") for word in words] + list(extra)
+
+
+def _words(config: AcpConfig) -> list[str]:
+    return list(config.command or config.known.command)
+
+
+def _model(config: AcpConfig, options: ExecutorOptions) -> str | None:
+    return (config.provider.model if config.provider is not None else None) or options.model
+
+
+def _wiring(config: AcpConfig, options: ExecutorOptions) -> Wiring:
+    provider = None
+    if config.provider is not None:
+        try:
+            provider = resolve_provider(config.provider.config(), options.process_env)
+        except VallyError as error:
+            raise ExecutorError(f"provider.{error.where}: {error.message}", code="executor-config") from None
+        if _model(config, options) is None:
+            raise ExecutorError(
+                "an endpoint of your own needs a model: set defaults.model, --model or provider.model",
+                code="executor-config",
+            )
+    return Wiring(model=options.model, provider=provider, settings=config.provider, scratch=options.trial_dir)
+
+
+def _config(options: ExecutorOptions) -> AcpConfig:
+    if not isinstance(options.executor_config, AcpConfig):
+        raise ExecutorError("executor 'acp' needs a config with 'profile' or 'command'", code="executor-config")
+    return options.executor_config
+
+
+def own_environment(config: AcpConfig, wiring: Wiring) -> dict[str, str]:
+    """What the profile and the config add to the agent's environment."""
+    own = {name: text.replace(MODEL, wiring.wire_model or "") for name, text in config.env.items()}
+    return {**config.known.environment(wiring), **own}
+
+
+def shared_environment(config: AcpConfig, options: ExecutorOptions, home: Path) -> dict[str, str]:
+    """The environment of an agent that outlives the trial, in which nothing is the trial's own."""
+    homes = {name: str(home) for name in _HOMES}
+    if config.home == "host":
+        homes = {name: options.env[name] for name in _HOMES if name in options.env}
+    return {**options.base_env, **homes, "TMPDIR": str(home)}

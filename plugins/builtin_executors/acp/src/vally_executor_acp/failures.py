@@ -1,0 +1,56 @@
+"""What an error of the agent means for the trial."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import acp
+
+from vally import ExecutorError
+
+_AUTH_REQUIRED = -32000
+_STATUS = re.compile(
+    r"(?:API Error|HTTP|Error|status(?:[_ ]?code)?|\"?code\"?)[\"'\s:=(]{0,4}([45]\d\d)\b", re.IGNORECASE
+)
+_NO_CONNECTION = re.compile(
+    r"ECONN(?:REFUSED|RESET|ABORTED)|ENOTFOUND|ETIMEDOUT|fetch failed|connection (?:error|refused|reset|failed|lost)"
+    r"|unable to connect|network error|socket hang up",
+    re.IGNORECASE,
+)
+
+
+def request_failure(error: acp.RequestError) -> tuple[str, int | None]:
+    """The text of a refused request, and the HTTP status behind it, when the agent tells one."""
+    text = str(error)
+    if error.code == _AUTH_REQUIRED:
+        return text, 401
+    if 400 <= error.code <= 599:
+        return text, error.code
+    data = error.data if isinstance(error.data, Mapping) else {}
+    told = next((data[key] for key in ("status", "statusCode", "httpStatus") if isinstance(data.get(key), int)), None)
+    return text, told if told is not None else status_in(text)
+
+
+def status_in(text: str) -> int | None:
+    """The last HTTP status of a failure that a text names."""
+    found = _STATUS.findall(text)
+    return int(found[-1]) if found else None
+
+
+def infrastructure_error(text: str, status: int | None, details: Mapping[str, object]) -> ExecutorError | None:
+    """The error of the trial when an endpoint refused or could not be reached; None for an error of the agent."""
+    if status is None and not _NO_CONNECTION.search(text):
+        return None
+    return ExecutorError.of_provider(text, status=status, details=details)
+
+
+def needs_login(error: acp.RequestError, methods: tuple[str, ...]) -> ExecutorError:
+    """A session was refused, because the agent does not know who asks."""
+    hint = f"; set 'auth' to one of: {', '.join(methods)}" if methods else ""
+    return ExecutorError(f"the agent wants a login: {error}{hint}", code="executor-unavailable")
+
+
+def wants_login(error: acp.RequestError) -> bool:
+    """Whether a request was refused for a missing login."""
+    return error.code == _AUTH_REQUIRED
