@@ -17,10 +17,9 @@ HOOKS = [f"vally_{name}" for name in (
     "graders", "executors", "backends", "judges", "reporters", "commands", "exporters", "eval_providers",
 )]  # fmt: skip
 COMMANDS = (
-    ("compare",), ("completion",), ("eval",), ("init",), ("lint",), ("migrate",), ("mock-llm",), ("plugins", "list"), ("schema",),
+    ("compare",), ("experiment", "run"), ("experiment", "merge"), ("completion",), ("eval",), ("init",), ("lint",), ("migrate",), ("mock-llm",), ("plugins", "list"), ("schema",),
     ("doctor",), ("oracle",), ("runs",), ("show",),
 )  # fmt: skip
-DIAGNOSTIC_ROWS = re.findall(r"^\| `.*$", (REFERENCE / "diagnostics.md").read_text(encoding="utf-8"), re.MULTILINE)
 HOST = vally.PluginHost()
 
 
@@ -69,13 +68,3 @@ def test_every_option_has_an_entry(command: tuple[str, ...], tmp_path: Path) -> 
 def test_the_reference_names_no_option_that_does_not_exist(tmp_path: Path) -> None:
     existing = set().union(*(options_of(command, tmp_path) for command in COMMANDS))
     assert {entry for entry in documented(REFERENCE / "cli.md") if entry.startswith("--")} <= existing
-
-
-def test_every_diagnostic_has_an_entry() -> None:
-    assert set(vally.DIAGNOSTIC_CODES) == documented(REFERENCE / "diagnostics.md")
-
-
-@pytest.mark.parametrize("line", DIAGNOSTIC_ROWS)
-def test_diagnostics_have_the_level_that_the_reference_says(line: str) -> None:
-    _, codes, level, *_ = (cell.strip() for cell in line.split("|"))
-    assert {vally.DIAGNOSTIC_CODES[code.strip("`")].level for code in codes.split(", ")} == {level}

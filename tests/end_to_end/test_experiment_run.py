@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from checkout import ROOT
 from experiments import Experiments
 
 from vally import GraderResult
@@ -297,3 +299,12 @@ def test_planning_ten_thousand_trials_is_quick(kit: Experiments) -> None:
     assert len(json.loads(result.stdout)["items"]) == 10_000
     # It takes a quarter of a second; the bound only notices work that grows with the square of the plan.
     assert time.process_time() - started < 10
+
+
+def test_the_example_shows_what_the_skill_does(kit: Experiments) -> None:
+    shutil.copytree(ROOT / "examples/experiment", kit.root, dirs_exist_ok=True)
+    result = kit.run()
+    assert result.exit_code == 0, result.stderr
+    summary = kit.document("experiment-summary.json")
+    assert {item["name"]: item["passed"] for item in summary["variants"]} == {"without": False, "with": True}
+    assert "| commit-message / bug | 0.50 (0/3) | 1.00 (3/3) | +0.50 |" in (kit.directory / "report.md").read_text()
