@@ -16,14 +16,16 @@ from fences import Fence, all_fences, fences, pages, write_files
 import vally
 
 USES = {
-    "yaml": {"eval", "project", "graders", "plugin"},
+    # The bad and the good examples of the diagnostics have a test of their own.
+    "yaml": {"eval", "project", "graders", "plugin", "bad", "good", "rest", "file"},
     "python": {"run", "file"},
     "json": {"file"},
+    "diff": {"file"},
     "markdown": {"file"},
     "toml": {"file"},
-    "console": {"run"},
+    "console": {"run", "bad", "good"},
     "sh": {""},
-    "text": {""},
+    "text": {"", "file"},
     "{toctree}": {"glob", ""},
 }
 

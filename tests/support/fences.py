@@ -11,6 +11,7 @@ from pathlib import Path
 
 from checkout import ROOT
 from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
 
 @dataclass(frozen=True)
@@ -35,9 +36,15 @@ def pages() -> list[Path]:
 
 def fences(page: Path) -> Iterator[Fence]:
     for token in MarkdownIt().parse(page.read_text(encoding="utf-8")):
-        if token.type == "fence" and token.map is not None:
-            language, *words = token.info.split() or [""]
-            yield Fence(page, token.map[0] + 1, language, tuple(words), token.content)
+        if token.type == "fence":
+            yield fence_of(page, token)
+
+
+def fence_of(page: Path, token: Token) -> Fence:
+    """The block of a token of Markdown."""
+    assert token.map is not None
+    language, *words = token.info.split() or [""]
+    return Fence(page, token.map[0] + 1, language, tuple(words), token.content)
 
 
 def all_fences(language: str, word: str | None = None) -> list[Fence]:

@@ -527,6 +527,13 @@ def test_mistakes_of_evals_and_of_the_file_in_one_pass(lab: Lab) -> None:
     assert [item.code for item in resolved.diagnostics] == ["unknown-grader-type", "vary-required", "variant-count"]
 
 
+@pytest.mark.parametrize(("vary", "code"), [("", "vary-required"), ("vary: [/scoring]\n", "invalid-vary-path")])
+def test_drift_is_unknown_while_vary_is_wrong(lab: Lab, vary: str, code: str) -> None:
+    lab.eval(ONE)
+    resolved = lab.read(f"{vary}variants: {{a: {{overrides: {{model: m}}}}, b: {{}}}}\n")
+    assert [item.code for item in resolved.diagnostics] == [code]
+
+
 def test_an_eval_that_cannot_be_read(lab: Lab) -> None:
     lab.eval("a: [\n", "p/eval.yaml")
     lab.eval(ONE, "q/eval.yaml")

@@ -230,6 +230,10 @@ def test_values(work: Any) -> None:
 def test_no_graders(work: Any) -> None:
     assert work("stimuli:\n  - {name: a, prompt: p}\n").found == ["2:5 no-graders"]
     assert work("stimuli:\n  - {name: a, prompt: p, graders: []}\n").found == ["2:5 no-graders"]
+    assert work.stimulus("constraints: {expect_tools: [], max_turns: ~}").found == ["2:5 no-graders"]
+    # A check that is written wrong is still meant to be one.
+    assert work.stimulus("constraints: {max_turns: -1}").found == ["4:30 INVALID-CONSTRAINT-VALUE"]
+    assert work.stimulus("constraints: {max_turn: 1}").found == ["2:5 no-graders", "4:19 UNKNOWN-KEY"]
     assert work("stimuli:\n  - {name: a, prompt: p, graders: {}}\n").found == ["2:35 INVALID-TYPE"]
     assert work("graders: [{type: completed}]\nstimuli:\n  - {name: a, prompt: p}\n").found == []
     assert work("stimuli:\n  - {name: a, prompt: p, constraints: {max_turns: 1}}\n").found == []

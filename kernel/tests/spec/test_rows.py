@@ -250,5 +250,6 @@ def test_the_limit_of_rows(work: Any) -> None:
     work.write("cases.jsonl", "{}\n" * 10_001)
     text = f"stimuli_from:\n  file: cases.jsonl\n  template: {{prompt: p, {GRADED}}}\n"
     item = work(text).only("too-many-rows")
+    assert (item.line, item.column) == (2, 9)
     assert item.message == "cases.jsonl yields 10001 rows, at most 10000 are allowed"
     assert len(work(f"{text}  limit: 20\n").clean.stimuli) == 20

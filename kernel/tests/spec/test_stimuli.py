@@ -306,6 +306,7 @@ def test_a_large_attachment(work: Any) -> None:
     with path.open("r+b") as file:
         file.truncate(32 * 2**20 + 1)
     item = keys(work, "attachments: [f.bin]").only("attachment-too-large")
+    assert (item.line, item.column) == (5, 19)
     assert item.message == "attachment f.bin has 33554433 bytes, at most 33554432 are allowed"
     with path.open("r+b") as file:
         file.truncate(32 * 2**20)

@@ -185,6 +185,20 @@ def test_findings_of_the_parser_have_pointers(work: Any) -> None:
     assert work(f"{MINIMAL}metadata: {{a/b: [0, !x 1]}}\n").only("yaml-unsafe-tag").pointer == "/metadata/a~1b/1"
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("tags: {[a]: b}\n", [f"{LINE}:8 YAML-COMPLEX-KEY"]),
+        ("tags:\n  ? {a: b}\n  : c\n", [f"{LINE + 1}:5 YAML-COMPLEX-KEY"]),
+        ("x-a: &a [b]\ntags: {*a : c}\n", [f"{LINE + 1}:8 YAML-COMPLEX-KEY"]),
+        ("x-a: &a b\ntags: {*a : c, *a : d}\n", [f"{LINE + 1}:16 DUPLICATE-KEY"]),
+        ("x-a: {&a b: c, *a : d}\n", [f"{LINE}:16 DUPLICATE-KEY"]),
+    ],
+)
+def test_keys_that_cannot_be(work: Any, text: str, expected: list[str]) -> None:
+    assert work(MINIMAL + text).found == expected
+
+
 def test_a_duplicate_names_the_first(work: Any) -> None:
     item = work(f"{MINIMAL}name: a\nname: b\n").only("duplicate-key")
     assert item.message == f"duplicate key 'name' (first at line {LINE})"

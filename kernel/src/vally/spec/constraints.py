@@ -11,9 +11,9 @@ from vally.model.evalspec import Constraints
 from vally.records import GraderSpec
 from vally.spec.diagnostics import Collector, Place, suggestion
 from vally.spec.loading import Loading
-from vally.spec.nodes import Node
+from vally.spec.nodes import MappingNode, Node, SequenceNode
 from vally.spec.read_entry import ReadEntry
-from vally.spec.scalars import describe
+from vally.spec.scalars import describe, is_null
 from vally.spec.sections import INVALID, Items, Key, Section, Shape, Table, read_section
 from vally.spec.shapes import DurationShape, Integer, ListOf, Text
 
@@ -66,6 +66,12 @@ CHECKED = tuple(key for key in CONSTRAINTS.keys if key != "max_agent_duration")
 def read_constraints(loading: Loading, node: Node | None, place: Place) -> Section | None:
     """The section of the constraints, or None."""
     return None if node is None else read_section(node, CONSTRAINTS, place, loading.collector)
+
+
+def checks_something(node: Node | None) -> bool:
+    """Whether constraints as written hold a check, wrong as it may be; an empty list checks nothing."""
+    values = [] if not isinstance(node, MappingNode) else [node.get(key) for key in CHECKED]
+    return any(not is_null(value) and not (isinstance(value, SequenceNode) and not value.items) for value in values)
 
 
 def limits(section: Section | None) -> Constraints:

@@ -10,7 +10,7 @@ from typing import Any
 from vally.model.evalspec import Attachment, GraderEntry
 from vally.model.merging import copied
 from vally.spec.attachments import read_attachments
-from vally.spec.constraints import constraint_entries, read_constraints, shown_constraints
+from vally.spec.constraints import checks_something, constraint_entries, read_constraints, shown_constraints
 from vally.spec.diagnostics import Collector, Place, related
 from vally.spec.environments import Layer, read_layers
 from vally.spec.golden import read_golden
@@ -127,7 +127,8 @@ def _plain_graders(node: Node | None) -> list[Any]:
 
 def _check_entries(loading: Loading, root: Root, read: ReadStimulus, entries: list[ReadEntry]) -> None:
     collector, section = loading.collector, read.section
-    if not entries and _lists_none(root.grader_node) and _lists_none(section.written.get("graders")):
+    lists = (root.grader_node, section.written.get("graders"))
+    if not entries and not checks_something(section.written.get("constraints")) and all(map(_lists_none, lists)):
         collector.add("no-graders", section.node, section.place)
     _check_grader_names(collector, entries)
     for entry in entries:
