@@ -148,7 +148,9 @@ def test_the_older_spelling_of_junit_makes_a_copy(tmp_path: Path, words: list[st
 def test_the_page_is_one_file_and_text_stays_text(tmp_path: Path) -> None:
     result = evaluate(tmp_path, "--html", "--output", "json")
     page = written(result, "eval-results.html")
-    assert json.loads(result.stdout)["artifacts"]["html"].endswith("/eval-results.html")
+    artifacts = json.loads(result.stdout)["artifacts"]
+    assert set(artifacts) == {"jsonl", "markdown", "html", "junit", "spans", "manifest"}
+    assert all((tmp_path / path).is_file() for path in artifacts.values())
     assert page.count("<script>") == page.count("</script>") == 1
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
     assert not re.search(r"(src|href)=\"(?!#)", page)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from vally.model.results import RunSummary
     from vally.run.engine import RunOutcome
     from vally.run.run_output import RunOutput
 
@@ -26,18 +28,29 @@ _STIMULUS_KEYS = (
 
 def run_object(outcome: RunOutcome, exit_code: int, directory: RunOutput) -> dict[str, Any]:
     """Build the object: the run summary, and per eval the figures of each stimulus."""
+    artifacts = {label.lower(): directory.display_of(path) for label, path in outcome.artifacts.items()}
+    manifest = directory.directory.manifest_path
+    if manifest.is_file():
+        artifacts["manifest"] = directory.display_of(manifest)
+    return summary_object(outcome.summary, exit_code, kind="eval-run", run_dir=directory.display, artifacts=artifacts)
+
+
+def summary_object(
+    summary: RunSummary, exit_code: int, *, kind: str, run_dir: str | None = None, artifacts: Mapping[str, str]
+) -> dict[str, Any]:
+    """The object of a summary: `kind` is its type; `runDir` is left out of one that has none."""
     from vally.model.trajectory import dump_record
 
-    summary = dump_record(outcome.summary)
+    record = dump_record(summary)
     return {
-        "type": "eval-run",
+        "type": kind,
         "version": 1,
-        "runId": summary["runId"],
-        "runDir": directory.display,
+        "runId": record["runId"],
+        **({} if run_dir is None else {"runDir": run_dir}),
         "exitCode": exit_code,
-        **{key: summary.get(key) for key in _COPIED if key != "runId"},
-        "evals": [_eval(item) for item in summary["evals"]],
-        "artifacts": {label.lower(): directory.display_of(path) for label, path in outcome.artifacts.items()},
+        **{key: record.get(key) for key in _COPIED if key != "runId"},
+        "evals": [_eval(item) for item in record["evals"]],
+        "artifacts": dict(artifacts),
     }
 
 
