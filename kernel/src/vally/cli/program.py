@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 KERNEL_COMMANDS: Mapping[str, tuple[str, str]] = {
     "eval": ("vally.cli.eval_command:command", "run stimuli against an agent and grade what it did"),
+    "grade": ("vally.cli.grade_command:command", "grade recorded trajectories again"),
     "plugins": ("vally.cli.plugins:command", "list what is installed and what failed to load"),
 }
 FIXED_HINTS = {

@@ -1,0 +1,157 @@
+"""Reporters of plugins that listen to `vally grade`."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from vally._version import __version__
+from vally.cli.display import progress_style, use_color
+from vally.cli.messages import print_warning, say
+from vally.model.jsonio import encode_line, timestamp
+from vally.model.trajectory import dump_record
+from vally.run.reporters import ReporterBoard, ReporterFeed
+from vally.run.reporting import EvalComplete, RunComplete, RunOptions, RunStart, TrialDone
+from vally.run.results_file import RESULTS_NAME
+from vally.run.trial_record import described
+
+if TYPE_CHECKING:
+    from vally.cli.context import CliContext
+    from vally.host import PluginHost
+    from vally.model.evalspec import Project
+    from vally.model.results import RunSummary, TrialResult
+    from vally.run.reporting import PlannedEval
+    from vally.run.trial import TrialItem
+
+BUILT_IN = "built in"
+
+
+class GradeReporters:
+    """The reporters that plugins bring; those that are built in belong to runs, which have a directory for reports.
+
+    Reporters find the graded records in a temporary directory. It is kept when one of them wrote something there.
+    """
+
+    def __init__(self, host: PluginHost, context: CliContext, options: Mapping[str, Any], project: Project) -> None:
+        self._context = context
+        self._options = options
+        self._project = project
+        self._board = ReporterBoard(list(_feeds(host)))
+        self._directory: Path
+        self._completed = 0
+        self._total = 0
+
+    @property
+    def active(self) -> bool:
+        """Whether there is any."""
+        return bool(self._board.feeds)
+
+    @asynccontextmanager
+    async def listening(self, run_id: str, evals: Sequence[PlannedEval], total: int) -> AsyncIterator[None]:
+        """Let the reporters work while the body lasts."""
+        if not self.active:
+            yield
+            return
+        self._total = total
+        with _directory() as self._directory:
+            async with anyio.create_task_group() as group:
+                for feed in self._board.feeds:
+                    group.start_soon(feed.run)
+                await self._board.send("on_run_start", self._start(run_id, evals))
+                yield
+                group.cancel_scope.cancel()
+
+    def _start(self, run_id: str, evals: Sequence[PlannedEval]) -> RunStart:
+        display, environ = self._context.display, self._context.environ
+        return RunStart(
+            run_id=run_id,
+            kind="grade",
+            evals=tuple(evals),
+            total_items=self._total,
+            workers=self._options["workers"],
+            metadata=self._project.metadata,
+            version=__version__,
+            run_dir=self._directory,
+            run_dir_display=self._directory.as_posix(),
+            started_at=timestamp(),
+            options=RunOptions(
+                output=self._options["output"],
+                verbose=display.verbose,
+                quiet=display.quiet,
+                progress=progress_style(display, environ, sys.stderr),
+                color_stdout=use_color(display.color, environ, sys.stdout),
+                color_stderr=use_color(display.color, environ, sys.stderr),
+                require_pass=self._options["require_pass"],
+            ),
+            environ=environ,
+        )
+
+    async def trial(self, item: TrialItem, result: TrialResult, line: bytes, passed: bool | None) -> None:
+        """Tell of one graded trial."""
+        if not self.active:
+            return
+        with (self._directory / RESULTS_NAME).open("ab") as file:
+            file.write(line)
+        self._completed += 1
+        done = TrialDone(
+            item=item, result=result, line=line, passed=passed, completed=self._completed, total=self._total
+        )
+        await self._board.send("on_trial_result", done)
+
+    async def finish(self, evals: Sequence[PlannedEval], summary: RunSummary, code: int) -> dict[str, Path]:
+        """Tell that all is over; returns the files that were written, by label."""
+        if not self.active:
+            return {}
+        for planned, verdict in zip(evals, summary.evals, strict=True):
+            await self._board.send("on_eval_complete", EvalComplete(eval=planned, summary=verdict))
+        line = encode_line(dump_record(summary))
+        with (self._directory / RESULTS_NAME).open("ab") as file:
+            file.write(line)
+        return await self._board.finish(
+            lambda artifacts: RunComplete(
+                summary=summary,
+                line=line,
+                status="completed",
+                run_dir=self._directory,
+                run_dir_display=self._directory.as_posix(),
+                artifacts=artifacts,
+                exit_code=code,
+            ),
+            lambda name: say(f"running reporter {name}…"),
+        )
+
+
+@contextmanager
+def _directory() -> Iterator[Path]:
+    """A directory that is removed afterwards, unless somebody put something there beside the records."""
+    path = Path(tempfile.mkdtemp(prefix="vally-grade-")).resolve()
+    (path / RESULTS_NAME).touch()
+    try:
+        yield path
+    finally:
+        if {item.name for item in path.iterdir()} <= {RESULTS_NAME}:
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            say(f"Reports: {path.as_posix()}")
+
+
+def _feeds(host: PluginHost) -> Iterator[ReporterFeed]:
+    from vally.records import ReporterSpec
+
+    def on_failure(name: str, error: Exception) -> None:
+        print_warning(f"reporter '{name}' failed and is disabled: {described(error)}")
+
+    records = [item for item in host.records("reporter").values() if isinstance(item, ReporterSpec)]
+    for record in sorted(records, key=lambda item: (item.order, host.rank(item))):
+        if record.option is None and host.origin(record) != BUILT_IN:
+            try:
+                yield ReporterFeed(record, host.create(record), on_failure)
+            except Exception as error:
+                on_failure(record.name, error)

@@ -1,0 +1,327 @@
+"""The part of `vally grade` in which plugins work: backend, judges, graders and reporters."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import click
+
+from vally.cli.backend_choice import choose_backend
+from vally.cli.grade_report import GradeReport
+from vally.cli.judge_options import judge_cache
+from vally.cli.messages import print_hints, print_warning, say
+from vally.errors import BackendError, VallyError
+from vally.model.jsonio import encode_line, timestamp
+from vally.model.results import NO_MODEL
+from vally.run.calling import invoke
+from vally.run.report_stream import reporting
+from vally.run.trial_record import described
+
+if TYPE_CHECKING:
+    from vally.cli.backend_choice import BackendChoice
+    from vally.cli.context import CliContext
+    from vally.cli.grade_reporters import GradeReporters
+    from vally.host import PluginHost
+    from vally.model.evalspec import EvalSpec, Project
+    from vally.model.results import RunSummary
+    from vally.run.judges import JudgePool
+    from vally.run.plan import EvalPlan, Plan
+    from vally.run.redaction import Redactor
+    from vally.run.regrading.matching import Match
+    from vally.run.regrading.recorded import Places
+    from vally.run.regrading.work import Assigned, Graded
+    from vally.run.reporting import PlannedEval
+    from vally.run.trial import TrialItem
+    from vally.run.verdicts import TrialFacts
+
+SHUTDOWN_S = 30
+"""How long backend and judges may take to shut down."""
+
+_EvalKey = tuple[int, str, str | None]
+"""Position of a spec, variant and model: what has a verdict of its own."""
+
+
+class GradeSession:
+    """Grades assigned documents and reports them; to be used once."""
+
+    def __init__(
+        self,
+        context: CliContext,
+        options: Mapping[str, Any],
+        *,
+        run_id: str,
+        project: Project,
+        host: PluginHost,
+        specs: Sequence[EvalSpec],
+        environment_values: Mapping[str, str],
+        places: Places,
+        warn: Callable[[str, str, str], None],
+        fail: Callable[[str, str, str], None],
+    ) -> None:
+        self._context = context
+        self._options = options
+        self._run_id = run_id
+        self._project = project
+        self._host = host
+        self._specs = specs
+        self._environment_values = environment_values
+        self._places = places
+        self._warn = warn
+        self._fail = fail
+        self._output = options["output"]
+        self._report = GradeReport(
+            context.environ,
+            on_stdout=self._output == "text",
+            quiet=context.display.quiet,
+            verbose=context.display.verbose,
+        )
+        self._facts: dict[_EvalKey, list[TrialFacts]] = {}
+        self._told: set[str] = set()
+        self._plan: Plan
+        self._evals: dict[int, EvalPlan]
+        self._items: dict[Match, TrialItem]
+        self._redactor: Redactor
+        self._judges: JudgePool
+        self._reporters: GradeReporters
+        self._failed_before: Callable[[], bool]
+        self._indexes: dict[_EvalKey, int] = {}
+        self._code = 1
+        self._started = time.monotonic()
+        self._started_at = timestamp()
+
+    def run(self, assigned: Sequence[Assigned], failed_before: Callable[[], bool]) -> int:
+        """Grade and report; returns the exit code. `failed_before` tells whether some input was an error."""
+        from vally.cli.grade_reporters import GradeReporters
+
+        self._make_plan(assigned)
+        backend = choose_backend(
+            self._context, self._host, self._project, self._options["backend"], self._options["backend_args"]
+        )
+        if not self._prepare_judges():
+            return 1
+        planned = self._planned(assigned)
+        self._reporters = GradeReporters(self._host, self._context, self._options, self._project)
+        self._failed_before = failed_before
+        anyio.run(self._run, backend, assigned, planned)
+        return self._code
+
+    def _make_plan(self, assigned: Sequence[Assigned]) -> None:
+        from vally.run.plan import PlanOptions, make_plan
+        from vally.run.providers import credential_variables
+        from vally.run.redaction import Redactor
+        from vally.run.regrading.matching import Match
+
+        options = self._options
+        wanted = {item.match for item in assigned}
+        used = sorted({match.spec for match in wanted})
+        positions = {number: sorted(match.stimulus for match in wanted if match.spec == number) for number in used}
+        specs = [
+            replace(self._specs[number], stimuli=tuple(self._specs[number].stimuli[at] for at in positions[number]))
+            for number in used
+        ]
+        self._plan = make_plan(
+            specs,
+            PlanOptions(
+                run_id=self._run_id,
+                project_root=self._project.root,
+                work_dir=self._context.cwd,
+                runs=1,
+                threshold=options["threshold"],
+                judge_model=options["judge_model"],
+                judge_effort=options["judge_reasoning_effort"],
+            ),
+            environ_effort=self._context.environ.get("EVAL_JUDGE_REASONING_EFFORT"),
+        )
+        matches = [Match(number, at) for number in used for at in positions[number]]
+        self._items = dict(zip(matches, self._plan.items(), strict=True))
+        self._evals = dict(zip(used, self._plan.evals, strict=True))
+        secrets = {**dict(options["params"]), **dict(options["backend_args"])}
+        variables = credential_variables(self._plan)
+        self._redactor = Redactor(self._context.environ, variables=variables, parameters=secrets)
+        for name, value in self._environment_values.items():
+            self._redactor.add(name, value)
+
+    def _prepare_judges(self) -> bool:
+        from vally.run.judge_checks import judge_notices, judge_problems
+        from vally.run.judges import JudgePool
+
+        cache = judge_cache(self._context, self._options, None, self._redactor)
+        self._judges = JudgePool(self._host, environ=self._context.environ, cache=cache)
+        problems = judge_problems(self._plan, self._host, self._judges)
+        for problem in problems:
+            say(f"error: {problem.message} [{problem.code}]")
+            print_hints(problem.hints)
+        if not problems:
+            for notice in judge_notices(self._plan, self._host, self._judges):
+                say(notice)
+        return not problems
+
+    def _planned(self, assigned: Sequence[Assigned]) -> dict[_EvalKey, PlannedEval]:
+        """The evals x variants x models of the input, with the number of trials of each stimulus."""
+        counts: dict[_EvalKey, dict[int, int]] = {}
+        for item in assigned:
+            key = (item.match.spec, item.document.variant, item.document.model)
+            trials = counts.setdefault(key, {})
+            trials[item.match.stimulus] = trials.get(item.match.stimulus, 0) + 1
+        planned: dict[_EvalKey, PlannedEval] = {}
+        for key in sorted(counts, key=lambda found: found[0]):
+            spec, variant, model = key
+            base, trials = self._evals[spec].planned, counts[key]
+            names = {self._specs[spec].stimuli[at].name: count for at, count in trials.items()}
+            planned[key] = replace(
+                base,
+                index=len(planned),
+                variant=variant,
+                model=model or NO_MODEL,
+                stimuli=tuple(replace(item, trials=names[item.name]) for item in base.stimuli if item.name in names),
+            )
+        self._indexes = {key: item.index for key, item in planned.items()}
+        return planned
+
+    async def _run(
+        self, choice: BackendChoice, assigned: Sequence[Assigned], planned: Mapping[_EvalKey, PlannedEval]
+    ) -> None:
+        from vally.cli.event_loop import leave_threads_behind
+        from vally.run.regrading.work import GradingTools, Regrading
+
+        leave_threads_behind()
+        backend = self._host.create(choice.record)
+        try:
+            await self._prepare_backend(backend, choice, len(assigned))
+            tools = GradingTools(
+                host=self._host,
+                backend=backend,
+                judges=self._judges,
+                redactor=self._redactor,
+                environ=self._context.environ,
+                places=self._places,
+                workers=self._options["workers"],
+                warn=self._warn,
+                fail=self._fail,
+            )
+            async with self._reporters.listening(self._run_id, list(planned.values()), len(assigned)):
+                await Regrading(tools, self._items, assigned, self._emit).run()
+                await self._finish(planned)
+        finally:
+            with anyio.CancelScope(shield=True), anyio.move_on_after(SHUTDOWN_S):
+                await self._shut_down(backend, choice)
+
+    async def _finish(self, planned: Mapping[_EvalKey, PlannedEval]) -> None:
+        evals = [item for item in self._counted(planned) if any(stimulus.trials for stimulus in item.stimuli)]
+        summary = self._summary(evals)
+        self._code = self._exit_code(summary)
+        artifacts = await self._reporters.finish(evals, summary, self._code)
+        self._close(summary, artifacts)
+
+    async def _prepare_backend(self, backend: Any, choice: BackendChoice, items: int) -> None:
+        from vally.run.trial import RunContext
+
+        context = RunContext(
+            run_id=self._run_id,
+            cache_dir=self._context.cache_dir,
+            project_root=self._project.root,
+            process_env=self._context.environ,
+            items=items,
+            workers=self._options["workers"],
+            on_warning=self._warn_once,
+        )
+        try:
+            await invoke(backend.prepare, choice.args, context, blocking=choice.record.blocking)
+        except VallyError:
+            raise
+        except Exception as error:
+            message = f"backend '{choice.record.name}' cannot start: {described(error)}"
+            raise BackendError(message, code="backend-exception") from error
+
+    async def _shut_down(self, backend: Any, choice: BackendChoice) -> None:
+        for warning in await self._judges.shutdown():
+            print_warning(warning)
+        try:
+            await invoke(backend.shutdown, blocking=choice.record.blocking)
+        except Exception as error:
+            print_warning(f"backend '{choice.record.name}' did not shut down: {described(error)}")
+
+    def _warn_once(self, text: str) -> None:
+        if text not in self._told:
+            self._told.add(text)
+            print_warning(text)
+
+    async def _emit(self, graded: Graded) -> None:
+        from vally.run.regrading.records import facts_of, graded_line, trial_of
+
+        result = trial_of(graded)
+        document = graded.assigned.document
+        key = (graded.assigned.match.spec, document.variant, document.model)
+        threshold = self._evals[key[0]].threshold
+        facts = facts_of(graded, result, eval_index=self._indexes[key], threshold=threshold)
+        self._facts.setdefault(key, []).append(facts)
+        if graded.error is not None:
+            say(f"error: {document.where}: {graded.error}")
+        line = b""
+        if self._output == "jsonl" or self._reporters.active:
+            line = graded_line(graded, result, self._redactor)
+        with reporting():
+            if self._output == "jsonl":
+                _write(line)
+            self._report.trial(graded, threshold)
+        if self._reporters.active:
+            item = replace(graded.item, eval_index=facts.eval_index)
+            await self._reporters.trial(item, result, line, facts.passed)
+
+    def _counted(self, planned: Mapping[_EvalKey, PlannedEval]) -> list[PlannedEval]:
+        """The evals with the trials that turned out to be readable."""
+        found = []
+        for key, item in planned.items():
+            facts = self._facts.get(key, [])
+            counts = {stimulus.name: 0 for stimulus in item.stimuli}
+            for fact in facts:
+                counts[fact.stimulus] += 1
+            stimuli = tuple(replace(stimulus, trials=counts[stimulus.name]) for stimulus in item.stimuli)
+            found.append(replace(item, stimuli=stimuli))
+        return found
+
+    def _summary(self, evals: Sequence[PlannedEval]) -> RunSummary:
+        from vally.run.summary import RunTally
+
+        rates = {self._indexes[key]: self._evals[key[0]].spec.scoring.pass_rate for key in self._indexes}
+        tally = RunTally(evals, pass_rates=rates)
+        for facts in self._facts.values():
+            for fact in facts:
+                tally.add(fact)
+        return tally.run_summary(
+            run_id=self._run_id,
+            started_at=self._started_at,
+            duration_ms=round((time.monotonic() - self._started) * 1000),
+        )
+
+    def _exit_code(self, summary: RunSummary) -> int:
+        grader_errors = any(fact.nested_error for facts in self._facts.values() for fact in facts)
+        if self._failed_before() or grader_errors or not summary.totals.trials:
+            return 1
+        return 1 if self._options["require_pass"] and not summary.passed else 0
+
+    def _close(self, summary: RunSummary, artifacts: Mapping[str, Path]) -> None:
+        from vally.cli.eval_json import summary_object
+        from vally.run.recording import redacted_record
+
+        with reporting():
+            self._report.evals(summary.evals)
+            if self._output == "jsonl":
+                _write(encode_line(redacted_record(summary, self._redactor)))
+            elif self._output == "json":
+                shown = {label.lower(): path.as_posix() for label, path in artifacts.items()}
+                record = summary_object(summary, self._code, kind="grade-run", artifacts=shown)
+                click.echo(json.dumps(self._redactor.value(record), ensure_ascii=False))
+
+
+def _write(line: bytes) -> None:
+    """One record on stdout, in one flush."""
+    sys.stdout.write(line.decode("utf-8"))
+    sys.stdout.flush()

@@ -1,0 +1,1 @@
+"""Grading what was recorded, without running an agent."""
