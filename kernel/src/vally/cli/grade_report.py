@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-import click
-
 from vally.cli.messages import tell
 from vally.cli.terminal import cut_to_cells, is_terminal, name_line, one_line, printable, report_block, report_width
 from vally.run.scoring import resolve_grade_pass
@@ -51,11 +49,11 @@ class GradeReport:
         if not can_encode(stream, "✅"):
             text = text.translate({ord(glyph): word for glyph, word in _STAND_INS.items()})
         block = report_block(f"{text}\n", self._environ)
-        if self._on_stdout:
-            click.echo(fit_glyphs(block, stream), nl=False)
-            stream.flush()
-        else:
+        if not self._on_stdout:
             tell([block.removesuffix("\n")])
+            return
+        stream.write(fit_glyphs(block, stream))
+        stream.flush()
 
     def _block(self, graded: Graded, threshold: float | None) -> Iterator[str]:
         item, grade = graded.item, graded.grade

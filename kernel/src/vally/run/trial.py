@@ -166,7 +166,10 @@ class RunContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradeRequest:
-    """A recorded trajectory to grade again where its workspace is."""
+    """A recorded trajectory to grade again where its workspace is.
+
+    The trajectory is for this request alone, so that graders may get it as it is.
+    """
 
     item: TrialItem
     trajectory: Trajectory

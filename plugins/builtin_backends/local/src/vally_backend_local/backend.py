@@ -108,6 +108,8 @@ class LocalBackend:
                     run_dir=request.run_dir,
                     diff_file=request.diff_file,
                     seed=item.seed,
+                    on_warning=resources.context.on_warning,
+                    owns_trajectory=True,
                 )
             )
         finally:
