@@ -120,7 +120,7 @@ async def test_a_long_prompt_does_not_fit_an_argument(execute: Execute, spy: str
 
 
 INVALID: dict[str, tuple[dict[str, Any], str]] = {
-    XX
+    "no command": ({}, "'command' or 'profile' is required"),
     "empty command": ({"command": []}, "the first item of a command must be the program"),
     "group first": ({"command": [["a"]]}, "the first item of a command must be the program"),
     "unknown placeholder": ({"command": ["a", "{modle}"]}, "unknown placeholder '{modle}' in '{modle}'"),

@@ -30,7 +30,7 @@ class CommandExecutor:
             isolation=True,
             session_log=True,
             skills=config.skills_dir is not None,
-            mcp=config.uses("mcp_config"),
+            mcp=config.uses("mcp_config") or (config.agent is not None and config.agent.mcp_by_file),
             multi_turn=several,
             turn_completion=several,
             reasoning_effort=config.uses("reasoning_effort"),

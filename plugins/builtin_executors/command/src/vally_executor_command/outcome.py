@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from vally import Completed, ExecutorError, ProcessStartError
+from vally import Completed, ExecutorError, ProcessStartError, segment
 from vally_executor_command.config import CommandConfig
 from vally_executor_command.dialects import ParsedTurn
 
@@ -33,18 +33,23 @@ class Failure:
     details: Mapping[str, object] = field(default_factory=dict)
 
 
-def failure_of(
-    done: Completed, parsed: ParsedTurn, stderr: str, config: CommandConfig, servers: Iterable[str] = ()
-) -> Failure | None:
-    """Tell what went wrong in a turn that nobody stopped; None when nothing did. `stderr` is redacted.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offered:
+    """Names of the MCP servers and skills that the agent was given."""
 
-    `servers` are the names of the MCP servers that the agent was given.
-    """
+    servers: tuple[str, ...] = ()
+    skills: tuple[str, ...] = ()
+
+
+def failure_of(
+    done: Completed, parsed: ParsedTurn, stderr: str, config: CommandConfig, offered: Offered
+) -> Failure | None:
+    """Tell what went wrong in a turn that nobody stopped; None when nothing did. `stderr` is redacted."""
     details: dict[str, object] = {"stderr": stderr} if stderr else {}
-    names = list(servers)
-    failed = {**parsed.failed_servers, **(config.agent.failed_servers(stderr, names) if config.agent and names else {})}
-    for name, reason in failed.items():
-        return Failure(message=f"MCP server '{name}' failed: {reason}", code="mcp-server-failed", details=details)
+    missing = _missing(parsed, stderr, config, offered)
+    if missing is not None:
+        code, message = missing
+        return Failure(message=message, code=code, details=details)
     if done.signal is not None:
         message = f"the agent was ended by {done.signal}{_last_line(stderr)}"
         return Failure(message=message, code="agent-crashed", retryable=True, details=details)
@@ -62,12 +67,25 @@ def failure_of(
     return Failure(message=message, details=details)
 
 
-def refusal_of(parsed: ParsedTurn, stderr: str) -> Failure | None:
+def _missing(parsed: ParsedTurn, stderr: str, config: CommandConfig, offered: Offered) -> tuple[str, str] | None:
+    """Code and message when the agent went on without something it was given."""
+    told = config.agent.failed_servers(stderr, offered.servers) if config.agent and offered.servers else {}
+    for name, reason in {**parsed.failed_servers, **told}.items():
+        return "mcp-server-failed", f"MCP server '{name}' failed: {reason}"
+    loaded = parsed.skills
+    lost = [] if loaded is None else [name for name in offered.skills if not {name, segment(name)} & set(loaded)]
+    if lost:
+        return "skill-not-loaded", f"the agent did not load the offered skill '{lost[0]}'"
+    return None
+
+
+def refusal_of(parsed: ParsedTurn, stderr: str, dialect: str) -> Failure | None:
     """What a provider refused a turn that was stopped while the agent was still trying; None when it did not."""
     if parsed.waiting:
         status = parsed.status or _status(parsed.error or "")
         message = parsed.error or "the provider refused a request"
-    elif parsed.events and not parsed.acted:
+    elif dialect != "text" and not parsed.acted:
+        # Some agents tell of their attempts on stderr only.
         status, message = _status(stderr), "the provider refused a request"
     else:
         return None

@@ -26,7 +26,7 @@ from vally import (
 from vally_executor_command.arrivals import Arrivals
 from vally_executor_command.config import CommandConfig
 from vally_executor_command.dialects import DIALECTS, ParsedTurn, TurnOutput
-from vally_executor_command.outcome import Failure, failure_of, refusal_of, start_error, tail
+from vally_executor_command.outcome import Failure, Offered, failure_of, refusal_of, start_error, tail
 from vally_executor_command.profiles import Additions, Trial
 from vally_executor_command.staging import mcp_document, read_text, write_private
 from vally_executor_command.templates import EmptyPlaceholder, fill, render, used
@@ -55,11 +55,12 @@ class Session:
         self._options = options
         self._running = running
         with_copies = replace(options, skills=known_skills(config, options))
-        self._builder = TrajectoryBuilder(
-            stimulus, with_copies, executor="command", version=version, skill_events=config.dialect == "copilot"
-        )
+        self._builder = TrajectoryBuilder(stimulus, with_copies, executor="command", version=version)
         self._builder.metadata["skillsLoaded"] = sorted({skill.name for skill in options.skills})
         self._builder.metadata.update(facts_of(config.agent))
+        self._offered = Offered(
+            servers=tuple(options.mcp_servers), skills=tuple(skill.name for skill in options.skills)
+        )
         self._version = version
         self._session_id = options.trial_id
         self._totals: Mapping[str, Any] = {}
@@ -98,9 +99,9 @@ class Session:
         self._take(parsed)
         stderr = self._options.redact(tail(done.stderr))
         failure = (
-            refusal_of(parsed, stderr)
+            refusal_of(parsed, stderr, self._config.dialect)
             if done.timed_out
-            else failure_of(done, parsed, stderr, self._config, self._options.mcp_servers)
+            else failure_of(done, parsed, stderr, self._config, self._offered)
         )
         if failure is not None:
             return self._failed(failure, parsed)
@@ -206,10 +207,8 @@ class Session:
         self._totals = parsed.totals
         metadata = self._builder.metadata
         metadata.update(parsed.metadata)
-        if "otherSkills" in parsed.metadata:
-            metadata["otherSkills"] = [
-                name for name in parsed.metadata["otherSkills"] if name not in metadata["skillsLoaded"]
-            ]
+        if parsed.skills is not None:
+            metadata["otherSkills"] = sorted(set(parsed.skills) - set(metadata["skillsLoaded"]))
         if parsed.session_id is not None:
             self._session_id = metadata["sessionID"] = parsed.session_id
 

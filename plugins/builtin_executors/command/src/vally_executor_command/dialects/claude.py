@@ -82,7 +82,7 @@ class ClaudeLines(JsonLines):
             self.metadata["mcpServers"] = sorted(str(server.get("name")) for server in servers)
         skills = line.get("skills")
         if isinstance(skills, list):
-            self.metadata["otherSkills"] = sorted(str(skill) for skill in skills)
+            self.skills = tuple(str(skill) for skill in skills)
         for server in servers:
             if server.get("status") in ("failed", "needs-auth"):
                 reason = string(server.get("error")) or f"its status is {server['status']}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Mapping
@@ -22,6 +23,8 @@ from vally_executor_command.dialects.usage import counts, since, usage_data
 # Codex runs scripts as `/bin/bash -lc '<script>'`.
 _SHELL_OPTIONS = ("-c", "-lc")
 _STATUS = re.compile(r"\b(?:status|error)[: ]+(?:code )?([45]\d\d)\b", re.IGNORECASE)
+# How it words every status from 500 on.
+_OVERLOADED = "experiencing high demand"
 _KEYS = {
     "input": "input_tokens",
     "output": "output_tokens",
@@ -149,4 +152,16 @@ def _shell(command: str) -> dict[str, Any]:
 
 def _status(message: str) -> int | None:
     found = _STATUS.search(message)
-    return status_code(int(found[1])) if found else None
+    if found is not None:
+        return status_code(int(found[1]))
+    if _OVERLOADED in message:
+        return 500
+    return 400 if _is_body(message) else None
+
+
+def _is_body(message: str) -> bool:
+    """Whether it is the body of a response: the agent shows those of status 400 as they are."""
+    try:
+        return "error" in mapping(json.loads(message))
+    except (ValueError, RecursionError):
+        return False

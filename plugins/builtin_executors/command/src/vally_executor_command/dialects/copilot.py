@@ -140,7 +140,8 @@ class CopilotLines(JsonLines):
     def _skill(self, data: Mapping[str, Any], envelope: Mapping[str, Any]) -> None:
         keys = ("name", "path", "pluginName", "allowedTools", "content", "trigger")
         facts = {key: data.get(key) for key in keys}
-        if data.get("trigger") == "context-load":
+        # A skill that the agent invokes by its tool is found by the call of that tool.
+        if data.get("trigger") in ("agent-invoked", "context-load"):
             self.custom("skill.invoked", facts, **envelope)
         else:
             self.add("skill_activation", facts, **envelope)
@@ -148,9 +149,8 @@ class CopilotLines(JsonLines):
     def _session(self, type_: str, data: Mapping[str, Any], envelope: Mapping[str, Any]) -> None:
         match type_:
             case "session.skills_loaded":
-                self.metadata["otherSkills"] = sorted(
-                    str(skill.get("name")) for skill in mappings(data.get("skills")) if skill.get("enabled") is True
-                )
+                enabled = (skill for skill in mappings(data.get("skills")) if skill.get("enabled") is True)
+                self.skills = tuple(str(skill.get("name")) for skill in enabled)
             case "session.start":
                 self.session_id = string(data.get("sessionId"))
                 if version := string(data.get("copilotVersion")):
@@ -164,9 +164,10 @@ class CopilotLines(JsonLines):
                 rest = {key: value for key, value in data.items() if key != "summaryContent"}
                 self.add("system", {**rest, "eventType": event}, **envelope)
             case "subagent.started" | "subagent.selected":
-                agent = string(data.get("toolCallId")) or envelope["agent_id"]
-                if agent is not None:
-                    self._agents[agent] = string(data.get("agentName")) or string(data.get("agentDisplayName")) or ""
+                name = string(data.get("agentName"))
+                for agent in (string(data.get("toolCallId")), envelope["agent_id"]):
+                    if agent is not None and name is not None:
+                        self._agents[agent] = name
                 self.custom(type_, data, **envelope)
             case _ if type_ in _SYSTEM:
                 self.add("system", {**data, "eventType": _SYSTEM[type_]}, **envelope)
@@ -192,7 +193,7 @@ class CopilotLines(JsonLines):
     def _envelope(self, line: Mapping[str, Any]) -> dict[str, str | None]:
         agent = string(line.get("agentId")) or string(mapping(line.get("data")).get("parentToolCallId"))
         name = self._agents.get(agent) if agent is not None else None
-        return {"at": string(line.get("timestamp")), "agent_id": agent, "agent_name": name or None}
+        return {"at": string(line.get("timestamp")), "agent_id": agent, "agent_name": name}
 
 
 def count_of(value: object) -> int | float:

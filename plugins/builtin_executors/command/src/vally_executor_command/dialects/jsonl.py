@@ -27,6 +27,7 @@ class JsonLines(ABC):
         self.waiting = False
         self.end_reason: str | None = None
         self.failed_servers: dict[str, str] = {}
+        self.skills: tuple[str, ...] | None = None
         self.metadata: dict[str, Any] = {}
         self.totals: dict[str, Any] = dict(output.before)
         self._events: list[Event] = []
@@ -55,6 +56,7 @@ class JsonLines(ABC):
             waiting=self.waiting,
             end_reason=self.end_reason,
             failed_servers=self.failed_servers,
+            skills=self.skills,
             metadata=self.metadata,
             unreadable=unreadable,
             totals=self.totals,

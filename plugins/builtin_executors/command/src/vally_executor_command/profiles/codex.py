@@ -39,6 +39,7 @@ class Codex(Profile):
     command = ("codex", "exec", *_OPTIONS, ("--", "{prompt}"))
     continue_command = ("codex", "exec", "resume", *_OPTIONS, "--", "{session_id}", ("{prompt}",))
     skills_dir = ".agents/skills"
+    mcp_by_file = True
     families: ClassVar[Mapping[str, tuple[str, ...]]] = {"openai": ("responses",)}
     limits = frozenset({"maxPromptTokens"})
     gaps = ("events have the time at which they arrived", "a turn that was stopped has no usage")

@@ -30,6 +30,7 @@ class Gemini(Profile):
     command = ("gemini", ("--prompt={prompt}",), "--yolo", "--output-format", "stream-json", "-m", "{model}")
     continue_command = (*command, "-r", "{session_id}")
     skills_dir = ".gemini/skills"
+    mcp_by_file = True
     families: ClassVar[Mapping[str, tuple[str, ...]]] = {"gemini": ()}
     needs_model = True
     gaps = (

@@ -52,6 +52,7 @@ class Opencode(Profile):
     )
     continue_command = (*command, "--session", "{session_id}")
     skills_dir = ".opencode/skills"
+    mcp_by_file = True
     families: ClassVar[Mapping[str, tuple[str, ...]]] = {"openai": ("completions", "responses"), "anthropic": ()}
     limits = frozenset({"maxPromptTokens", "maxOutputTokens"})
     gaps = (

@@ -61,8 +61,8 @@ class Profile(ABC):
     """One agent. Class variables are the presets of `CommandConfig` and what the agent can be told.
 
     `package` is its npm package. `families` are the provider types it speaks, each with its kinds of request, the
-    usual one first. `limits` are the limits of a model that it can be told. `gaps` are what a user should know that
-    it does not do.
+    usual one first. `mcp_by_file` tells that it gets MCP servers by a file that it finds by itself. `limits` are the
+    limits of a model that it can be told. `gaps` are what a user should know that it does not do.
     """
 
     name: ClassVar[str]
@@ -71,6 +71,7 @@ class Profile(ABC):
     continue_command: ClassVar[Template]
     skills_dir: ClassVar[str]
     families: ClassVar[Mapping[str, tuple[str, ...]]]
+    mcp_by_file: ClassVar[bool] = False
     limits: ClassVar[frozenset[str]] = frozenset()
     needs_model: ClassVar[bool] = False
     gaps: ClassVar[tuple[str, ...]] = ()
