@@ -56,7 +56,7 @@ _NAMES = {
         "DurationText EnvironmentMap NegatedFlag NonEmpty OneOrMore SpecFile ToolPatterns WorkspaceDirectory "
         "WorkspaceGlob"
     ),
-    "vally.model.jsonio": "canonical_json content_hash parse_json parse_timestamp record_line timestamp",
+    "vally.model.jsonio": "canonical_json content_hash parse_json parse_timestamp plain_value record_line timestamp",
     "vally.model.merging": "merge_environments merge_variant_override",
     "vally.model.metrics": "compute_metrics settle_metrics",
     "vally.model.patterns": "pattern_values",
@@ -99,6 +99,7 @@ _NAMES = {
     "vally.run.judges": "JudgePool",
     "vally.run.judging": "CallTokens JudgeReply JudgeRequest ToolSchema",
     "vally.run.library": "stimulus_of",
+    "vally.run.linting": "lint",
     "vally.run.lock": "is_being_written",
     "vally.run.offered_skills": "check_offered_skills",
     "vally.run.optional_parameters": "OptionalParameters",
@@ -130,7 +131,7 @@ _NAMES = {
     ),
     "vally.run.whole_records": "load_whole",
     "vally.spec": (
-        "LoadedExperiment LoadedSpec SkillFile adjust discover_evals expand_spec_words find_project "
+        "LoadedExperiment LoadedSpec SkillFile ValidationReport adjust discover_evals expand_spec_words find_project "
         "find_skills inspect_skill load_eval_spec load_experiment_config load_project parse_skill "
         "read_eval_spec read_experiment read_experiment_config read_foreign_spec read_project "
         "resolve_environment resolve_experiment resolve_stimulus stimulus_prompts suite_files "

@@ -76,10 +76,10 @@ from vally.model.calls import tool_calls as tool_calls
 from vally.model.config import CamelConfig as CamelConfig
 from vally.model.config import Config as Config
 from vally.model.config import Pattern as Pattern
-from vally.model.evalspec import DEFAULT_JUDGE_MODEL as DEFAULT_JUDGE_MODEL
 from vally.model.evalspec import Artifacts as Artifacts
 from vally.model.evalspec import Attachment as Attachment
 from vally.model.evalspec import Constraints as Constraints
+from vally.model.evalspec import DEFAULT_JUDGE_MODEL as DEFAULT_JUDGE_MODEL
 from vally.model.evalspec import Defaults as Defaults
 from vally.model.evalspec import Diagnostic as Diagnostic
 from vally.model.evalspec import Environment as Environment
@@ -116,6 +116,7 @@ from vally.model.jsonio import canonical_json as canonical_json
 from vally.model.jsonio import content_hash as content_hash
 from vally.model.jsonio import parse_json as parse_json
 from vally.model.jsonio import parse_timestamp as parse_timestamp
+from vally.model.jsonio import plain_value as plain_value
 from vally.model.jsonio import record_line as record_line
 from vally.model.jsonio import timestamp as timestamp
 from vally.model.merging import merge_environments as merge_environments
@@ -124,12 +125,12 @@ from vally.model.metrics import compute_metrics as compute_metrics
 from vally.model.metrics import settle_metrics as settle_metrics
 from vally.model.patterns import pattern_values as pattern_values
 from vally.model.provider_settings import ProviderSettings as ProviderSettings
-from vally.model.results import MAIN_VARIANT as MAIN_VARIANT
-from vally.model.results import NO_MODEL as NO_MODEL
 from vally.model.results import ErrorInfo as ErrorInfo
 from vally.model.results import EvalSummary as EvalSummary
 from vally.model.results import GraderResult as GraderResult
 from vally.model.results import JudgeUsage as JudgeUsage
+from vally.model.results import MAIN_VARIANT as MAIN_VARIANT
+from vally.model.results import NO_MODEL as NO_MODEL
 from vally.model.results import Phases as Phases
 from vally.model.results import RunSummary as RunSummary
 from vally.model.results import Totals as Totals
@@ -156,7 +157,6 @@ from vally.processes import LocalProcessRunner as LocalProcessRunner
 from vally.processes import ProcessStartError as ProcessStartError
 from vally.processes import communicate as communicate
 from vally.records import API_VERSION as API_VERSION
-from vally.records import KINDS as KINDS
 from vally.records import Backend as Backend
 from vally.records import BackendSpec as BackendSpec
 from vally.records import Capabilities as Capabilities
@@ -166,15 +166,16 @@ from vally.records import EvalProvider as EvalProvider
 from vally.records import EvalProviderSpec as EvalProviderSpec
 from vally.records import Executor as Executor
 from vally.records import ExecutorSpec as ExecutorSpec
-from vally.records import Exporter as Exporter
-from vally.records import ExporterSpec as ExporterSpec
 from vally.records import ExportRequest as ExportRequest
 from vally.records import ExportResult as ExportResult
+from vally.records import Exporter as Exporter
+from vally.records import ExporterSpec as ExporterSpec
 from vally.records import ForeignSpec as ForeignSpec
 from vally.records import Grader as Grader
 from vally.records import GraderSpec as GraderSpec
 from vally.records import Judge as Judge
 from vally.records import JudgeSpec as JudgeSpec
+from vally.records import KINDS as KINDS
 from vally.records import ProviderContext as ProviderContext
 from vally.records import Record as Record
 from vally.records import Reporter as Reporter
@@ -234,6 +235,7 @@ from vally.run.judging import JudgeReply as JudgeReply
 from vally.run.judging import JudgeRequest as JudgeRequest
 from vally.run.judging import ToolSchema as ToolSchema
 from vally.run.library import stimulus_of as stimulus_of
+from vally.run.linting import lint as lint
 from vally.run.lock import is_being_written as is_being_written
 from vally.run.offered_skills import check_offered_skills as check_offered_skills
 from vally.run.optional_parameters import OptionalParameters as OptionalParameters
@@ -325,6 +327,7 @@ from vally.run.whole_records import load_whole as load_whole
 from vally.spec import LoadedExperiment as LoadedExperiment
 from vally.spec import LoadedSpec as LoadedSpec
 from vally.spec import SkillFile as SkillFile
+from vally.spec import ValidationReport as ValidationReport
 from vally.spec import adjust as adjust
 from vally.spec import discover_evals as discover_evals
 from vally.spec import expand_spec_words as expand_spec_words

@@ -1,0 +1,1 @@
+"""Command plugin: recorded tool calls as canned answers."""
