@@ -20,6 +20,7 @@ VOCABULARY = {
     "schema": "how a judge may be asked to answer",
     "completed": "an end reason, and the status of a run",
     "jsonl": "a value of --output, and a suffix of data files",
+    "lint": "a function of the library, which calls the command of that name",
     "openai": "a wire family of the provider shape",
     "program": "the description of the command of an MCP server",
     "prompt": "a key of a stimulus",

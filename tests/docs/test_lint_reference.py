@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 
 import pytest
 from checkout import ROOT
 from fences import documented
 
+import vally
 from vally_command_lint.codes import CHECKS, LINT_CODES
 
 PAGE = ROOT / "docs" / "reference" / "lint.md"
@@ -18,8 +20,11 @@ ROWS = {
 }
 
 
-def test_the_page_lists_every_check_and_code_and_nothing_else() -> None:
-    assert documented(PAGE) == {*CHECKS, *LINT_CODES}
+ARGUMENTS = set(inspect.signature(vally.lint).parameters)
+
+
+def test_the_page_lists_every_check_code_and_argument_and_nothing_else() -> None:
+    assert documented(PAGE) == {*CHECKS, *LINT_CODES, *ARGUMENTS}
 
 
 @pytest.mark.parametrize("code", LINT_CODES)

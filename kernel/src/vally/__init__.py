@@ -24,6 +24,8 @@ _NAMES = {
     "vally.run.preparation": "ReadyExecutor",
     "vally.run.report_stream": "reporting",
     "vally.run.run_output": "RunLayout RunOutput display_path",
+    "vally.run.simulation.simulated_user": "simulated_user",
+    "vally.run.simulation.tool_overrides": "mark_simulated wrap_servers",
     "vally.run.single": "EvalOptions arun_eval run_eval",
     "vally.cli.clean_names": "with_clean_names",
     "vally.cli.completion_shells": "completion_script",

@@ -295,6 +295,9 @@ from vally.run.scoring import resolve_grade_pass as resolve_grade_pass
 from vally.run.scoring import trial_score as trial_score
 from vally.run.segments import SegmentNamer as SegmentNamer
 from vally.run.segments import segment as segment
+from vally.run.simulation.simulated_user import simulated_user as simulated_user
+from vally.run.simulation.tool_overrides import mark_simulated as mark_simulated
+from vally.run.simulation.tool_overrides import wrap_servers as wrap_servers
 from vally.run.single import EvalOptions as EvalOptions
 from vally.run.single import arun_eval as arun_eval
 from vally.run.single import run_eval as run_eval

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from vally.catalog import Catalog
     from vally.discovery import PluginSource
     from vally.listing import PluginInfo
-    from vally.records import GraderSpec
+    from vally.records import CommandSpec, GraderSpec
     from vally.registry import PluginFailure, Registry
     from vally.taking import HookCaller
 
@@ -161,6 +161,19 @@ class PluginHost:
         if error is not None:
             raise self._unusable(record, record.factory, self._reason(error)) from error
         return instance
+
+    def function(self, record: CommandSpec) -> Callable[..., Any]:
+        """What programs call in place of a command, imported at first use.
+
+        Raises `PluginError` when the command is for people only, or what it names cannot be called.
+        """
+        if record.function is None:
+            raise PluginError(f"command '{record.name}' cannot be called by programs")
+        found = self._resolve(record, record.function, "function")
+        if not callable(found):
+            raise self._unusable(record, record.function, "is not callable")
+        called: Callable[..., Any] = found
+        return called
 
     def config_model(self, record: Record) -> type[BaseModel] | None:
         """The pydantic model of a record's config, imported at first use; None when it takes no config."""

@@ -177,7 +177,12 @@ class ReporterSpec(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandSpec(Record):
-    """One command; the factory returns a `click.Command`."""
+    """One command; the factory returns a `click.Command`.
+
+    `function` is what programs call in place of the command, where there is such a thing.
+    """
+
+    function: str | Callable[..., object] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

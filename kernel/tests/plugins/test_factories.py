@@ -11,7 +11,7 @@ import pytest
 from plugin_sites import Site, host, write_files
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from vally import CamelConfig, Config, ConfigInvalid, GraderSpec, Pattern, PluginError, grader
+from vally import CamelConfig, CommandSpec, Config, ConfigInvalid, GraderSpec, Pattern, PluginError, grader
 from vally.testing import plugin_host
 
 
@@ -287,3 +287,26 @@ def test_memo_keeps_what_was_made_first() -> None:
     made: list[int] = []
     values = [plugins.memo("key", lambda: made.append(1) or len(made)) for _ in range(3)]
     assert (values, made) == ([1, 1, 1], [1])
+
+
+def command(**fields: object) -> CommandSpec:
+    return CommandSpec(**{"name": "c", "summary": "fine", "factory": dict, **fields})  # type: ignore[arg-type]
+
+
+def test_what_programs_call_in_place_of_a_command() -> None:
+    plugins = plugin_host(command(function="json:loads"))
+    assert plugins.function(plugins.require("command", "c"))("[1]") == [1]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("function", "problem"),
+    [
+        (None, "command 'c' cannot be called by programs"),
+        ("json:nothing", "command 'c'.*json:nothing: function cannot be imported"),
+        ("math:pi", "command 'c'.*math:pi: is not callable"),
+    ],
+)
+def test_a_command_that_programs_cannot_call(function: str | None, problem: str) -> None:
+    made = command(function=function)
+    with pytest.raises(PluginError, match=problem):
+        plugin_host(made).function(made)

@@ -16,4 +16,5 @@ def vally_commands() -> Iterable[CommandSpec]:
         name="lint",
         summary="check skills and evals without running anything",
         factory="vally_command_lint.command:command",
+        function="vally_command_lint.library:validate",
     )
