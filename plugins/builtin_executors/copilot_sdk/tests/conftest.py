@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -47,8 +47,7 @@ def process_env(runtime: Path) -> dict[str, str]:
     return {"COPILOT_CLI_PATH": str(runtime), KEY: "mock-key-4711", "COPILOT_SKIP_CLI_DOWNLOAD": "1"}
 
 
-@pytest.fixture
-def provider(llm: MockLlm) -> Callable[..., dict[str, Any]]:
+def provider_of(llm: MockLlm) -> Callable[..., dict[str, Any]]:
     """The model server as a provider of one dialect."""
 
     def make(dialect: str = "completions", **keys: Any) -> dict[str, Any]:
@@ -57,6 +56,11 @@ def provider(llm: MockLlm) -> Callable[..., dict[str, Any]]:
         return {"type": kind, **own, "apiKeyEnv": KEY, "model": "mock-model", **keys}
 
     return make
+
+
+@pytest.fixture
+def provider(llm: MockLlm) -> Callable[..., dict[str, Any]]:
+    return provider_of(llm)
 
 
 class Runs:
@@ -91,13 +95,14 @@ class Runs:
 
 
 @pytest.fixture
-async def run(
-    tmp_path: Path, trial_id: str, process_env: Mapping[str, str], provider: Callable[..., dict[str, Any]]
-) -> AsyncIterator[Runs]:
-    runs = Runs(tmp_path.resolve(), trial_id, process_env, provider)
+def make_runs(trial_id: str, process_env: Mapping[str, str]) -> Callable[[Path, MockLlm], Runs]:
+    """Trials in a directory and with a model server of one's own; the executor is to be shut down."""
+    return lambda directory, llm: Runs(directory, trial_id, process_env, provider_of(llm))
+
+
+@pytest.fixture
+async def run(tmp_path: Path, make_runs: Callable[[Path, MockLlm], Runs], llm: MockLlm) -> AsyncIterator[Runs]:
+    runs = make_runs(tmp_path.resolve(), llm)
     runs.work.mkdir()
     yield runs
     await runs.executor.shutdown()
-
-
-Execute = Callable[..., Awaitable[Trajectory]]

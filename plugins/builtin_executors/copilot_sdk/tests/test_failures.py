@@ -21,7 +21,8 @@ from vally_executor_copilot_sdk import waiting
 
 pytestmark = [pytest.mark.heavy, pytest.mark.anyio]
 
-SLEEP = 'x\n!tool bash {"command": "sleep 60", "description": "d"}\n!say y'
+# Unlike any other command on the machine.
+SLEEP = 'x\n!tool bash {"command": "sleep 60.4711", "description": "d"}\n!say y'
 
 
 def runtime_of(run: Any) -> psutil.Process:
@@ -113,7 +114,7 @@ async def test_a_failing_call_that_is_repeated_is_counted(run: Any) -> None:
 
 async def test_a_killed_runtime_is_noticed_at_once(run: Any) -> None:
     async def kill() -> None:
-        await until(lambda: commands("sleep 60"))
+        await until(lambda: commands("sleep 60.4711"))
         os.kill(runtime_of(run).pid, signal.SIGKILL)
 
     error, seconds = await failing(run, SLEEP, kill)
@@ -145,7 +146,7 @@ async def test_a_runtime_that_stops_answering(run: Any, monkeypatch: pytest.Monk
     monkeypatch.setattr(clients, "STOP_LIMIT_S", 0.3)
 
     async def halt() -> None:
-        await until(lambda: commands("sleep 60"))
+        await until(lambda: commands("sleep 60.4711"))
         runtime_of(run).suspend()
 
     error, _ = await failing(run, SLEEP, halt)
@@ -158,7 +159,7 @@ async def test_a_timeout_ends_a_command_and_keeps_what_there_is(run: Any) -> Non
     ended: list[float] = []
 
     async def stop_it() -> None:
-        await until(lambda: commands("sleep 60"))
+        await until(lambda: commands("sleep 60.4711"))
         ended.append(time.monotonic())
         stop.set("timeout")
 
@@ -168,7 +169,7 @@ async def test_a_timeout_ends_a_command_and_keeps_what_there_is(run: Any) -> Non
     assert time.monotonic() - ended[0] < 5, "the limit is 2 s, on a machine that does nothing else"
     assert trajectory.end_reason == "agent_timeout"
     assert "tool_call" in [event.type for event in trajectory.events]
-    assert not commands("sleep 60")
+    assert not commands("sleep 60.4711")
 
 
 async def test_the_session_is_stopped_at_the_agents_own_limit(run: Any) -> None:
@@ -180,7 +181,7 @@ async def test_the_session_is_stopped_at_the_agents_own_limit(run: Any) -> None:
 async def test_a_stop_while_servers_come_up(run: Any) -> None:
     from vally import McpServer
 
-    words = ("-c", "sleep 60")
+    words = ("-c", "sleep 60.4711")
     trajectory = await run(
         "x",
         mcp_servers={"slow": McpServer(name="slow", type="stdio", command="/bin/sh", args=words)},
@@ -188,7 +189,7 @@ async def test_a_stop_while_servers_come_up(run: Any) -> None:
     )
     assert trajectory.end_reason == "agent_timeout"
     assert not [event for event in trajectory.events if event.type == "user_message"]
-    await until(lambda: not commands("sleep 60"))
+    await until(lambda: not commands("sleep 60.4711"))
 
 
 async def test_results_that_the_sdk_drops_are_read_from_the_file(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -310,7 +311,7 @@ async def test_a_network_that_is_not_there_is_refused(run: Any) -> None:
 
 async def test_shutting_down_ends_a_trial(run: Any, llm: MockLlm) -> None:
     async def shut_down() -> None:
-        await until(lambda: commands("sleep 60"))
+        await until(lambda: commands("sleep 60.4711"))
         await run.executor.shutdown()
 
     error, _ = await failing(run, SLEEP, shut_down)
