@@ -224,7 +224,7 @@ class Engine:
                 await self._recorder.record(item, skipped_result(item, self._stopping.skip_reason))
                 continue
             evaluation = self._plan.evals[item.eval_index]
-            await self._board.send("on_trial_start", TrialStart(item=item))
+            await self._board.send("on_trial_start", TrialStart(item=self._output.shown_item(item)))
             result = await self._attempts.run(item, evaluation)
             await self._recorder.record(item, result)
             # Without a pause a run of instant trials would never let signals and reporters in.

@@ -16,6 +16,7 @@ from vally.run.recorded_paths import with_relative_paths
 from vally.run.recording import redacted_record, redacted_trial
 from vally.run.results_file import ResultsFile
 from vally.run.run_dir import RunDirectory
+from vally.run.shown_items import ShownItems
 
 if TYPE_CHECKING:
     from vally.model.results import RunSummary
@@ -52,6 +53,7 @@ class RunOutput:
         self.directory = directory
         self.display_of = display
         self._redactor = redactor
+        self._shown_items = ShownItems(redactor)
         self.parts = {part: RunDirectory(directory.path / part) for part in parts}
         self._lock = directory.lock()
         warning = self._lock.acquire()
@@ -132,6 +134,10 @@ class RunOutput:
             warned = add_warnings(fitted.record, [f"side file not written: {reason}"])
             return load_trial_result(warned), record_line(warned)
         return load_trial_result(fitted.record), fitted.line
+
+    def shown_item(self, item: TrialItem) -> TrialItem:
+        """An item as reporters see it."""
+        return self._shown_items.of(item)
 
     def console(self, text: str) -> str:
         """Text for people without secrets."""

@@ -102,6 +102,14 @@ def test_long_texts_are_cut(report: Make, grader: Make) -> None:
     assert "980,000 more characters" in page.text
 
 
+def test_deep_trees_of_graders_are_cut(report: Make, grader: Make) -> None:
+    deep = grader("leaf")
+    for level in range(60):
+        deep = grader(f"level {level}", details=[deep])
+    page = report(trial_result("s", deep))
+    assert len(page.all("li", "grader")) == 8
+
+
 def test_cuts_count_what_they_leave_out() -> None:
     assert cut("abc", 3).omitted == 0
     assert (cut("abcd", 3).text, cut("abcd", 3).omitted) == ("abc", 1)

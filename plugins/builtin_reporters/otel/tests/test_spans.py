@@ -253,15 +253,22 @@ def test_what_is_written_does_not_follow_the_environment(spans: Tell, monkeypatc
     assert "abcdefgh" not in made.text
 
 
-def test_an_earlier_part_of_the_run_stays_in_the_file(tmp_path: Any) -> None:
+def test_the_lines_of_an_earlier_part_are_written_anew(tmp_path: Any) -> None:
     from vally_reporter_otel.file import FileDelivery
 
     path = tmp_path / "otel-spans.jsonl"
     path.write_bytes(b"{}\n")
     delivery = FileDelivery(path)
     delivery.send(b'{"a":1}')
-    assert path.read_bytes() == b'{}\n{"a":1}\n'
+    assert path.read_bytes() == b'{"a":1}\n'
     assert delivery.close() is None
+
+
+def test_the_run_spans_all_of_its_trials(spans: Tell) -> None:
+    made = spans(full(started_at="2026-01-01T00:00:00.000Z"), full(trial_index=1))
+    run = made.named("vally.run")
+    assert run.start == 0
+    assert all(run.start <= span.start and span.end <= run.end for span in made.all)
 
 
 def test_the_library_is_imported_late() -> None:

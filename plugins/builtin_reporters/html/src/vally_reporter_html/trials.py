@@ -24,6 +24,7 @@ PROMPT_LIMIT = 8_000
 EVIDENCE_LIMIT = 4_000
 DIFF_LIMIT = 200_000
 MAX_GRADERS = 200
+MAX_DEPTH = 8
 MAX_WARNINGS = 20
 
 
@@ -102,11 +103,13 @@ def trial_view(
     )
 
 
-def _graders(items: Sequence[GraderResult], weights: dict[str, Any]) -> list[GraderView]:
-    return [_grader(item, weights.get(item.name)) for item in items[:MAX_GRADERS]]
+def _graders(items: Sequence[GraderResult], weights: dict[str, Any], depth: int = 0) -> list[GraderView]:
+    if depth >= MAX_DEPTH:
+        return []
+    return [_grader(item, weights.get(item.name), depth) for item in items[:MAX_GRADERS]]
 
 
-def _grader(item: GraderResult, weight: Any) -> GraderView:
+def _grader(item: GraderResult, weight: Any, depth: int) -> GraderView:
     verdict = "error" if item.status == "error" else "pass" if item.passed else "fail"
     metadata = item.metadata or {}
     error = metadata.get("error")
@@ -121,7 +124,7 @@ def _grader(item: GraderResult, weight: Any) -> GraderView:
         required=metadata.get("required") is True,
         error=name(str(error.get("kind"))) if isinstance(error, dict) and error.get("kind") else "",
         facts=tuple(_scalars(metadata)),
-        details=tuple(_graders(item.details or [], {})),
+        details=tuple(_graders(item.details or [], {}, depth + 1)),
     )
 
 

@@ -6,10 +6,13 @@ from pathlib import Path
 
 
 class FileDelivery:
-    """Appends one line per request; a reader sees each as soon as it is written."""
+    """Appends one line per request; a reader sees each as soon as it is written.
+
+    A run that is continued tells of its earlier trials again, so their lines are not kept.
+    """
 
     def __init__(self, path: Path) -> None:
-        self._file = path.open("ab")
+        self._file = path.open("wb")
 
     def send(self, body: bytes) -> None:
         """Write a line. Raises `OSError`."""

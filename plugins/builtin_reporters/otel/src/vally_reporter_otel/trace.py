@@ -51,7 +51,8 @@ class Trace:
         context = self._factory.context("trial", result.item_id)
         began = nanoseconds(result.started_at) or self._ended
         whole = (began, began + result.duration_ms * NANO_PER_MS)
-        self._ended = max(self._ended, whole[1])
+        # A run that is continued has trials from before it began.
+        self._began, self._ended = min(self._began, whole[0]), max(self._ended, whole[1])
         grade = result.grade_result
         facts: Attributes = {
             "vally.run_id": self._run_id,
