@@ -200,7 +200,7 @@ class GradeSession:
                 backend=backend,
                 judges=self._judges,
                 redactor=self._redactor,
-                environ=self._context.environ,
+                environ=dict(self._context.environ),
                 places=self._places,
                 workers=self._options["workers"],
                 warn=self._warn,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -19,6 +20,7 @@ MAX_INTEGER = 2**53 - 1
 _INTEGRAL_LIMIT = 1e16  # from here on the shortest form of a float has an exponent, not a fraction
 _MAX_DIGITS = 4_000  # Python refuses to convert integers of more than 4,300 digits
 _MAX_DEPTH = 200
+_LONG_NUMBER = re.compile(r"[0-9]{3000}")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -35,8 +37,44 @@ def plain_value(value: object) -> PlainValue:
 
     What is nested deeper than common readers go becomes its JSON text, what contains itself the name of its type.
     """
+    quick = _plain_by_json(value)
+    if quick is not None:
+        return PlainValue(quick)
     not_finite: list[str] = []
     return PlainValue(_plain(value, "", not_finite, ()), tuple(not_finite))
+
+
+def _plain_by_json(value: object) -> Any:
+    """The plain copy of a value that holds nothing odd, by writing and reading it; None when it has to be walked."""
+    from vally.model.trajectory import RecordModel, dump_record
+
+    try:
+        document = dump_record(value) if isinstance(value, RecordModel) else value
+        text = json.dumps(document, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        return None
+    if _LONG_NUMBER.search(text) or (text.count("{") + text.count("[") > _MAX_DEPTH and _is_deep(document)):
+        return None
+    return json.loads(text, parse_float=_integral)
+
+
+def _integral(text: str) -> float | int:
+    number = float(text)
+    return int(number) if number.is_integer() and abs(number) < _INTEGRAL_LIMIT else number
+
+
+def _is_deep(value: object) -> bool:
+    """Whether containers are nested deeper than `_plain` leaves them."""
+    level = [value]
+    for _ in range(_MAX_DEPTH):
+        below: list[object] = []
+        for item in level:
+            children = item.values() if isinstance(item, Mapping) else item if isinstance(item, (list, tuple)) else ()
+            below += [child for child in children if isinstance(child, (Mapping, list, tuple))]
+        if not below:
+            return False
+        level = below
+    return True
 
 
 def _plain(value: Any, pointer: str, not_finite: list[str], above: tuple[int, ...]) -> Any:
@@ -184,12 +222,22 @@ def parse_json(data: bytes | str) -> Any:
     """
     text = data if isinstance(data, str) else data.decode("utf-8", errors="replace")
     try:
-        value = json.loads(text.removeprefix("\ufeff"), parse_constant=_null, parse_int=_integer, parse_float=_float)
+        value = _decoded(text.removeprefix("\ufeff"))
         if "\\ud" in text or "\\uD" in text or not _is_encodable(text):
             return without_surrogates(value)
     except RecursionError:
         raise ValueError("nested too deeply") from None
     return value
+
+
+def _decoded(text: str) -> Any:
+    try:
+        return _DECODER.decode(text)
+    except json.JSONDecodeError:
+        raise
+    except ValueError:
+        # An integer of more digits than Python converts; looking at each of them takes half as long again.
+        return _DIGIT_COUNTING_DECODER.decode(text)
 
 
 def _null(_: str) -> None:
@@ -203,6 +251,10 @@ def _integer(digits: str) -> int | None:
 def _float(text: str) -> float | None:
     number = float(text)
     return number if math.isfinite(number) else None
+
+
+_DECODER = json.JSONDecoder(parse_constant=_null, parse_float=_float)
+_DIGIT_COUNTING_DECODER = json.JSONDecoder(parse_constant=_null, parse_float=_float, parse_int=_integer)
 
 
 def canonical_json(value: object) -> str:

@@ -6,6 +6,7 @@ Nearly all events are, and validating each of them is most of the time that read
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from vally.model.trajectory import Event
@@ -31,9 +32,12 @@ def plain_event(value: Mapping[str, Any]) -> Event | None:
     if type(kind) is not str or type(data) is not dict or (turn is not None and type(turn) is not int):
         return None
     moment, agent, name = value.get("timestamp"), value.get("agentId"), value.get("agentName")
+    # Only valid Unicode may pass, and whether other text is valid is for validation to find out.
+    for text in (kind, moment, agent, name):
+        if text is not None and (type(text) is not str or not text.isascii()):
+            return None
     try:
-        # Only valid Unicode may pass, and whether other text is valid is for validation to find out.
-        if not "".join([kind, *(text for text in (moment, agent, name) if text is not None), *data]).isascii():
+        if not "".join(data).isascii():
             return None
     except TypeError:
         return None
@@ -45,7 +49,12 @@ def plain_event(value: Mapping[str, Any]) -> Event | None:
         "agent_name": name,
         "data": data.copy(),
     }
-    return _made(fields, {_NAMES[key] for key in value}, {})
+    return _made(fields, set(_given(tuple(value))), {})
+
+
+@lru_cache(maxsize=256)
+def _given(keys: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(_NAMES[key] for key in keys)
 
 
 def copied_event(event: Event) -> Event | None:

@@ -47,7 +47,7 @@ class ThreadBatch:
         self._unawaited: deque[tuple[int, EntryGrader, Awaitable[Any]]] = deque()
         self._stopped = False
         self._loop = asyncio.get_running_loop()
-        self._done = anyio.Event()
+        self._done: anyio.Event | None = None
 
     async def run(self) -> None:
         """Run all; returns when each has its result."""
@@ -63,10 +63,13 @@ class ThreadBatch:
 
     async def _spread(self) -> None:
         # Whether the first thread is at work or was too late to begin cannot be told, so results are waited for.
+        done = self._done = anyio.Event()
+        if len(self._taken) == self._count:
+            return
         async with anyio.create_task_group() as group:
             for _ in range(len(self._waiting)):
                 group.start_soon(self._in_thread)
-            await self._done.wait()
+            await done.wait()
 
     async def _in_thread(self) -> None:
         await anyio.to_thread.run_sync(self._work, abandon_on_cancel=True, limiter=self._limiter)
@@ -85,10 +88,11 @@ class ThreadBatch:
         elif not self._stopped:
             self._store(index, value)
         self._taken.append(index)
-        if len(self._taken) == self._count:
+        done = self._done
+        if done is not None and len(self._taken) == self._count:
             # The loop may have ended while the last grader was at work.
             with contextlib.suppress(RuntimeError):
-                self._loop.call_soon_threadsafe(self._done.set)
+                self._loop.call_soon_threadsafe(done.set)
 
 
 def attempted(grader: EntryGrader) -> GraderResult | Awaitable[Any]:

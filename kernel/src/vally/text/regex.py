@@ -20,6 +20,7 @@ TIME_LIMIT = 5.0
 QUICK_LIMIT = 0.25
 
 _FLAG_PREFIX = re.compile(r"\(\?([ims]+)\)")
+_LITERAL = re.compile(r"[A-Za-z0-9_ ,:;<>=!@#%&~\"'`/-]+")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -66,6 +67,8 @@ class Regex:
 
         `time_limit` is in elapsed seconds. Raises RegexTimeout and RegexError.
         """
+        if self._is_literal and text.isascii():
+            return self._find(text)
         subject = _well_formed(text)
         try:
             spans = _search(self.source, self.flags, subject, time_limit)
@@ -74,6 +77,15 @@ class Regex:
         except EngineFailure as error:
             raise RegexError(str(error)) from None
         return None if spans is None else _match(subject, spans)
+
+    @property
+    def _is_literal(self) -> bool:
+        return not self.flags and _LITERAL.fullmatch(self.source) is not None
+
+    def _find(self, text: str) -> RegexMatch | None:
+        # A pattern without operators needs no engine, and most names of tools are such patterns.
+        index = text.find(self.source)
+        return None if index < 0 else RegexMatch(index, len(self.source), self.source, ())
 
 
 def compile_regex(pattern: str, *, unicode: bool = False) -> Regex:

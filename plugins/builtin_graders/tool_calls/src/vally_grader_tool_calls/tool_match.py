@@ -59,6 +59,7 @@ class Matcher:
         self.entry = entry
         self.label = entry.label
         self._name = compile_regex(entry.name)
+        self._names: dict[str, bool] = {}
         wanted = [("command", entry.command), ("path", entry.path), *(entry.args or {}).items()]
         self._arguments = [(key, compile_regex(pattern)) for key, pattern in wanted if pattern is not None]
         self._pattern = None if entry.pattern is None else compile_regex(entry.pattern)
@@ -67,12 +68,18 @@ class Matcher:
     def matches(self, call: ToolCall) -> bool:
         """Whether the call meets every condition."""
         return (
-            self._name.search(call.name) is not None
+            self._has_name(call.name)
             and self._has_access(call)
             and all(_fits(regex, _argument(call, key)) for key, regex in self._arguments)
             and (self._pattern is None or _fits(self._pattern, call.arguments_json))
             and (self._result is None or _fits(self._result, call.result_text))
         )
+
+    def _has_name(self, name: str) -> bool:
+        # An agent calls few tools, but often.
+        if name not in self._names:
+            self._names[name] = self._name.search(name) is not None
+        return self._names[name]
 
     def _has_access(self, call: ToolCall) -> bool:
         if self.entry.read_only:
