@@ -170,7 +170,7 @@ def test_all_judges_failed(record: Any) -> None:
     assert (result.status, result.passed, result.score, result.label) == ("error", False, 0, None)
     assert result.evidence == (
         "All 3 panel judges failed: a: Judge call failed: down (model a); "
-        "b: Judge timed out after 120s (model b); c: No judge client is configured"
+        "b: Judge timed out after 120s (model b); c: Judge call failed: key (model c)"
     )
     assert [item.status for item in result.details or ()] == ["error"] * 3
     metadata = result.metadata or {}

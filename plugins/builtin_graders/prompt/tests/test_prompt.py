@@ -89,7 +89,7 @@ def test_all_kinds_resolved_to_nothing(record: Any, graded: Graded, tmp_path: Pa
         ("timeout", "Judge timed out after 120s (model big)"),
         ("malformed", "Judge did not return a valid grade after 2 reminders: why (model big)"),
         ("transport", "Judge call failed: why (model big)"),
-        ("unavailable", "No judge client is configured"),
+        ("unavailable", "Judge call failed: why (model big)"),
     ],
 )
 def test_failures(kind: Any, evidence: str, record: Any, run: Trajectory) -> None:

@@ -81,6 +81,5 @@ def _failure(kind: str, message: str, model: str) -> JudgeFailed:
     texts = {
         "timeout": f"Judge timed out after {TIMEOUT_S}s (model {model})",
         "malformed": f"Judge did not return a valid grade after {MAX_REMINDERS} reminders: {message} (model {model})",
-        "unavailable": "No judge client is configured",
     }
     return JudgeFailed(texts.get(kind, f"Judge call failed: {message} (model {model})"), message)
