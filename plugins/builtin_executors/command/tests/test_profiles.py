@@ -93,9 +93,9 @@ ARGV: dict[str, tuple[list[str], list[str]]] = {
     ),
     "codex": (
         ["exec", "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "-m", "m-1", "-c",
-         "project_root_markers=[]", "--", "first"],
+         "project_root_markers=[]", "-c", "analytics.enabled=false", "--", "first"],
         ["exec", "resume", "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "-m",
-         "m-1", "-c", "project_root_markers=[]", "--", "told", "second"],
+         "m-1", "-c", "project_root_markers=[]", "-c", "analytics.enabled=false", "--", "told", "second"],
     ),
     "gemini": (
         ["--prompt=first", "--yolo", "--output-format", "stream-json", "-m", "m-1"],

@@ -11,7 +11,7 @@ from vally_executor_command.config import CommandConfig
 from vally_executor_command.dialects import ParsedTurn
 
 STDERR_BYTES = 4096
-_STATUS = re.compile(r"(?:api_error_status|status(?:[_ ]?code)?)[\"']?\s*[:=]\s*[\"']?([45]\d\d)\b", re.IGNORECASE)
+_STATUS = re.compile(r"(?:api_error_status|status(?:[_ ]?code)?)[\"']?\s*[:=]?\s*[\"']?([45]\d\d)\b", re.IGNORECASE)
 _RETRY_AFTER = re.compile(r"retry[-_ ]after[\"']?\s*[:=]\s*[\"']?(\d{1,6})\b", re.IGNORECASE)
 _CONNECTION = re.compile(
     r"ECONNREFUSED|ECONNRESET|ENOTFOUND|ETIMEDOUT|EAI_AGAIN|connection (?:error|refused|reset)|unable to connect"

@@ -48,7 +48,7 @@ class Codex(Profile):
         """Provider by options, MCP servers by the configuration in the trial's home."""
         options: dict[str, Any] = {}
         if trial.home is not None:
-            options["project_root_markers"] = []
+            options |= {"project_root_markers": [], "analytics.enabled": False}
         if trial.servers:
             home = needs_private_home(self, trial, "MCP servers")
             tables = [_table(self, name, server) for name, server in trial.servers.items()]
