@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -61,3 +62,14 @@ def test_a_summary_has_at_most_900_kib(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["missing/summary.md", ".", "nul\0byte"])
 def test_a_summary_that_cannot_be_written_is_told(tmp_path: Path, name: str) -> None:
     assert append_step_summary(f"{tmp_path}/{name}", "text")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_without_a_reader_does_not_hold_up(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert append_step_summary(str(tmp_path / "pipe"), "text")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a full device")
+def test_a_full_disk_is_told() -> None:
+    assert append_step_summary("/dev/full", "text") == "No space left on device"

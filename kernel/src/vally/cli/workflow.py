@@ -42,7 +42,9 @@ def append_step_summary(path: str, text: str) -> str | None:
     """
     data = text.encode("utf-8", "replace")
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+        # Without waiting: a pipe that nobody reads would hold the command up.
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NONBLOCK", 0)
+        descriptor = os.open(path, flags, 0o666)
         with os.fdopen(descriptor, "wb") as file:
             room = MAX_SUMMARY_BYTES - os.fstat(file.fileno()).st_size
             file.write(_fitted(data, room))
