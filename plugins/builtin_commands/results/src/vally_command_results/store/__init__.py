@@ -1,0 +1,1 @@
+"""The store of results: tables, their versions, and opening one."""

@@ -1,0 +1,17 @@
+"""The first tables."""
+
+from __future__ import annotations
+
+from alembic import op
+
+from vally_command_results.store.migrations.tables_0001 import metadata
+
+revision = "0001"
+down_revision = None
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    """Make all tables and indexes."""
+    metadata.create_all(op.get_bind(), checkfirst=False)
