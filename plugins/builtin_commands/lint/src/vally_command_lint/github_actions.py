@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from vally import sanitise
-from vally_command_lint.findings import LEVELS, FileReport, Finding, LintReport, SkillReport
+from vally import append_step_summary, markdown_cell, report_block, workflow_command, workflow_path
+from vally_command_lint.findings import LEVELS, FileReport, LintReport, SkillReport
 
 MAX_PER_LEVEL = 10
-MAX_SUMMARY_BYTES = 900 * 1024
 _COMMANDS = {"error": "error", "warning": "warning", "info": "notice"}
 
 
@@ -22,8 +19,7 @@ def is_active(environ: Mapping[str, str]) -> bool:
 
 def wrapped(text: str) -> str:
     """A block of text in which no workflow command is obeyed."""
-    token = secrets.token_hex(16)
-    return f"::stop-commands::{token}\n{text}::{token}::\n"
+    return report_block(text, {"GITHUB_ACTIONS": "true"})
 
 
 def annotation_lines(report: LintReport, *, root: Path, workspace: str | None) -> Iterator[str]:
@@ -31,44 +27,15 @@ def annotation_lines(report: LintReport, *, root: Path, workspace: str | None) -
     for level in LEVELS:
         found = [item for item in report.all_findings if item.level == level]
         for item in found[:MAX_PER_LEVEL]:
-            properties = {**_place(item, root, workspace), "title": item.code}
-            listed = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
             text = f"{item.sentence}\n{item.hint}" if item.hint else item.sentence
-            yield f"::{_COMMANDS[level]} {listed}::{_data(text)}"
-
-
-def _place(item: Finding, root: Path, workspace: str | None) -> dict[str, str]:
-    if item.file is None:
-        return {}
-    path = root / item.file
-    if workspace and path.is_relative_to(workspace):
-        path = path.relative_to(workspace)
-    line = {} if item.line is None else {"line": str(item.line)}
-    return {"file": path.as_posix(), **line}
-
-
-def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
+            file = None if item.file is None else workflow_path(root / item.file, workspace)
+            line = None if file is None else item.line
+            yield workflow_command(_COMMANDS[level], text, file=file, line=line, title=item.code)
 
 
 def append_summary(report: LintReport, path: str, *, passed: bool) -> str | None:
     """Append the tables to the step summary; returns what went wrong, or None."""
-    text = "\n".join(_summary(report, passed)) + "\n"
-    data = text.encode("utf-8", "replace")
-    if len(data) > MAX_SUMMARY_BYTES:
-        kept = data[:MAX_SUMMARY_BYTES].rsplit(b"\n", 1)[0]
-        data = kept + b"\n\nThe rest does not fit here.\n"
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-    except OSError as error:
-        return error.strerror or str(error)
-    return None
+    return append_step_summary(path, "\n".join(_summary(report, passed)) + "\n")
 
 
 def _summary(report: LintReport, passed: bool) -> Iterator[str]:
@@ -89,11 +56,4 @@ def _summary(report: LintReport, passed: bool) -> Iterator[str]:
 
 def _row(what: str, name: str, item: SkillReport | FileReport) -> str:
     errors, warnings = (sum(found.level == level for found in item.findings) for level in ("error", "warning"))
-    return f"| {what} | {_cell(name)} | {'✔ pass' if item.passed else '✘ fail'} | {errors} | {warnings} |"
-
-
-def _cell(text: str) -> str:
-    shown = " ".join(sanitise(text).split())
-    for character in "\\`*_[]<>|":
-        shown = shown.replace(character, f"\\{character}")
-    return shown
+    return f"| {what} | {markdown_cell(name)} | {'✔ pass' if item.passed else '✘ fail'} | {errors} | {warnings} |"
