@@ -25,22 +25,24 @@ class JudgeProblem:
     hints: tuple[str, ...]
 
 
-def judge_problems(plan: Plan, host: PluginHost, pool: JudgePool) -> list[JudgeProblem]:
-    """One problem per eval whose judge is not installed, or whose credentials are not there."""
-    return list(_problems(plan, host, pool))
+def judge_problems(plan: Plan, host: PluginHost, pool: JudgePool, *, skip_grade: bool = False) -> list[JudgeProblem]:
+    """One problem per eval whose judge is not installed, or whose credentials are not there.
+
+    Graders ask a judge unless the run does not grade; simulated users ask one always.
+    """
+    return list(_problems(plan, host, pool, skip_grade))
 
 
-def _problems(plan: Plan, host: PluginHost, pool: JudgePool) -> Iterator[JudgeProblem]:
+def _problems(plan: Plan, host: PluginHost, pool: JudgePool, skip_grade: bool) -> Iterator[JudgeProblem]:
     for evaluation in plan.evals:
-        keyword = min((entry.type for entry in judging_entries(evaluation, host)), default=None)
-        if keyword is None:
+        who, hint = _who_asks(evaluation, host, skip_grade)
+        if who is None:
             continue
         where, provider = evaluation.planned.eval_file_path, evaluation.spec.defaults.judge_provider
         try:
             pool.make(provider)
         except PluginError as error:
-            hint = "install a judge plugin, remove the grader, or run with --skip-grade"
-            message = f"{where}: grader '{keyword}' needs a judge: {error.message}"
+            message = f"{where}: {who} needs a judge: {error.message}"
             code = error.code or "unknown-judge"
             yield JudgeProblem(message, code, (hint,) if code == "unknown-judge" else error.hints)
             continue
@@ -48,7 +50,21 @@ def _problems(plan: Plan, host: PluginHost, pool: JudgePool) -> Iterator[JudgePr
             pool.resolved(provider)
         except VallyError as error:
             message = f"{where}: defaults.judge_provider.{error.where}: {error.message}"
+            if skip_grade:
+                message = f"{where}: {who} needs a judge: {error.message}"
             yield JudgeProblem(message, "judge-credentials", error.hints)
+
+
+def _who_asks(evaluation: EvalPlan, host: PluginHost, skip_grade: bool) -> tuple[str | None, str]:
+    """What of an eval asks a judge, and what to do when there is none; None when nothing does."""
+    keyword = None if skip_grade else min((entry.type for entry in judging_entries(evaluation, host)), default=None)
+    if keyword is not None:
+        return f"grader '{keyword}'", "install a judge plugin, remove the grader, or run with --skip-grade"
+    simulated = (stimulus.name for stimulus in evaluation.stimuli if (stimulus.simulation or {}).get("user"))
+    name = next(simulated, None)
+    if name is None:
+        return None, ""
+    return f"simulation.user of stimulus '{name}'", "install a judge plugin, or remove the simulated user"
 
 
 def judge_notices(plan: Plan, host: PluginHost, pool: JudgePool) -> list[str]:

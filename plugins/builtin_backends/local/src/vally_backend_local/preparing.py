@@ -18,6 +18,8 @@ from vally import (
     TrialOptions,
     TurnComplete,
     agent_environment,
+    simulated_user,
+    wrap_servers,
 )
 from vally_backend_local.directories import TrialDirectories
 from vally_backend_local.failures import SetupError
@@ -173,12 +175,18 @@ def executor_options(
         spec_dir=item.spec_dir,
         assets_dir=place.assets,
         skills=skills,
-        mcp_servers=resolve_servers(
-            place.environment.mcp_servers,
-            spec_dir=item.spec_dir,
-            work_dir=item.work_dir,
-            workspace=directories.workspace,
+        mcp_servers=wrap_servers(
+            resolve_servers(
+                place.environment.mcp_servers,
+                spec_dir=item.spec_dir,
+                work_dir=item.work_dir,
+                workspace=directories.workspace,
+            ),
+            item.stimulus,
+            directories.trial,
+            warn,
         ),
+        simulated_user=simulated_user(item.stimulus, options.judge, item.seed),
         env=env,
         base_env=base_env,
         process_env=options.process_env,

@@ -125,7 +125,8 @@ class Oracle:
         options, context = self._options, self._context
         specs: dict[str, EvalSpec] = {}
         for case in cases:
-            graded = replace(case.stimulus, graders=tuple(case.graders.entries))
+            # Nobody talks to a golden input, and it calls no tool.
+            graded = replace(case.stimulus, graders=tuple(case.graders.entries), simulation=None)
             known = specs.get(case.spec.display_path)
             before = known.stimuli if known else ()
             specs[case.spec.display_path] = replace(case.spec, stimuli=(*before, graded))

@@ -1,0 +1,1 @@
+"""What a stimulus may simulate: answers of MCP tools, and the user."""
