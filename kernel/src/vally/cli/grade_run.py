@@ -8,8 +8,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
-import click
-
 from vally.cli.directories import directory
 from vally.cli.machine_output import reserved_stdout
 from vally.cli.messages import error_line, print_error, print_hints, print_warning, say
@@ -69,12 +67,12 @@ class GradeRun:
         for warning in host.take_warnings():
             print_warning(warning)
         documents = self._documents(sources)
-        places = self._places(documents)
         matcher = Matcher(specs)
         assigned = self._assigned(documents, matcher, self._chosen(specs))
         self._print_summed_warnings()
         if not assigned:
             return self._nothing(documents, specs)
+        places = self._places([item.document for item in assigned])
         from vally.cli.grade_session import GradeSession
 
         session = GradeSession(
@@ -137,9 +135,9 @@ class GradeRun:
         for option, value in single.items():
             if value is not None and len(documents) > 1:
                 raise VallyError(
-                    f"is for a single trajectory, the input holds {len(documents)}",
+                    f"is for a single trajectory, {len(documents)} are to be graded",
                     where=option,
-                    hints=["name one input with one trajectory"],
+                    hints=["name one input with one trajectory, or choose one with --stimulus"],
                 )
         return places
 
@@ -176,6 +174,9 @@ class GradeRun:
             key = (item.match, item.document.variant, item.document.model)
             item.index = seen[key]
             seen[key] += 1
+        for item in found:
+            # What a record does not tell is the number of those that are there.
+            item.total = seen[item.match, item.document.variant, item.document.model]
         return found
 
     def _imported(self, document: Document, matcher: Matcher, candidates: Sequence[Match]) -> Assigned | None:
@@ -201,11 +202,11 @@ class GradeRun:
         return matcher.of_prompts(trajectory, candidates)
 
     def _nothing(self, documents: Sequence[Document], specs: Sequence[EvalSpec]) -> int:
-        if documents and not self._failed:
+        if documents:
             say("error: no record matches a stimulus that is selected")
             names = dict.fromkeys(stimulus.name for spec in specs for stimulus in spec.stimuli)
             print_hints([f"stimuli: {', '.join(list(names)[:20]) or 'none'}"])
-        elif not documents:
+        else:
             say("error: nothing to grade: the input holds no trajectory")
         return 1
 
@@ -224,4 +225,4 @@ class GradeRun:
 
 
 def _stdin() -> IO[bytes] | None:
-    return None if sys.stdin is None else click.get_binary_stream("stdin")
+    return None if sys.stdin is None else sys.stdin.buffer

@@ -50,13 +50,13 @@ def facts_of(graded: Graded, result: TrialResult, *, eval_index: int, threshold:
 def graded_line(graded: Graded, result: TrialResult, redactor: Redactor) -> bytes:
     """The line of a document with its new grade; everything else of a record stays as it was read.
 
-    A record that could not be graded is passed on unchanged. Raises `OSError` and `ValueError` when the input changed.
+    A record that could not be graded is passed on unchanged, with the grade it had. Raises `OSError` and `ValueError` when the input changed.
     """
     document = graded.assigned.document
     if document.format != "record":
         return _encoded(redacted_trial(result, redactor))
     record = document.value()
-    if document.status is not None:
+    if document.status is not None or graded.error is not None:
         return _encoded(record)
     grade = None
     if graded.grade is not None:

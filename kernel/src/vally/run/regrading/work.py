@@ -38,12 +38,14 @@ WINDOW = 64
 class Assigned:
     """A document with the stimulus that it is graded against.
 
-    `index` counts the trials of its stimulus and model from 0. `trajectory` is that of an imported document.
+    `index` counts the trials of its stimulus and model from 0, of which there are `total`. `trajectory` is that of an
+    imported document.
     """
 
     document: Document
     match: Match
     index: int = 0
+    total: int = 1
     trajectory: Trajectory | None = None
 
 
@@ -170,7 +172,7 @@ class Regrading:
             item_id=f"{item.eval_file_path}::{document.variant}::{document.model or NO_MODEL}"
             f"::{item.stimulus.name}::trial-{assigned.index}",
             trial_index=assigned.index if document.trial_index is None else document.trial_index,
-            total_trials=document.total_trials or item.total_trials,
+            total_trials=document.total_trials or assigned.total,
         )
 
     def _trajectory(self, assigned: Assigned, record: Mapping[str, Any]) -> Trajectory | None:
