@@ -104,18 +104,25 @@ def _providers(groups: frozenset[str]) -> Iterator[tuple[Owner, list[Any]]]:
     seen = set()
     for distribution in importlib_metadata.distributions(path=path):
         try:
-            if not _points(distribution, groups):
+            points = _points(distribution, groups)
+            if not points:
                 continue
             owner = _owner(distribution)
             name = normalised(owner.name)
-            if name in seen:
-                continue
-            seen.add(name)
-            # Of several distributions of one name the first on the path is what an import finds.
-            first = next(iter(importlib_metadata.distributions(name=owner.name, path=path)), distribution)
-            yield _owner(first), _points(first, groups)
+            if name not in seen and not _is_hidden(distribution, owner.name, path):
+                seen.add(name)
+                yield owner, points
         except Exception:
             continue
+
+
+def _is_hidden(distribution: Any, name: str, path: list[str]) -> bool:
+    """Whether a distribution of that name comes earlier on the path, and so is what an import finds."""
+    import importlib_metadata
+
+    place = str(distribution.locate_file(""))
+    before = path[: path.index(place)] if place in path else []
+    return any(True for _ in importlib_metadata.distributions(name=name, path=before)) if before else False
 
 
 def _points(distribution: Any, groups: frozenset[str]) -> list[Any]:

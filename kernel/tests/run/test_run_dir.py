@@ -100,7 +100,11 @@ def test_the_manifest(tmp_path: Path) -> None:
         seed=7,
         options={"workers": 3},
         plugins=[{"name": "x", "version": "1"}],
-        specs=[ManifestSpec(path="e.yaml", name="e", sha256="ab", defaults={"runs": 1})],
+        specs=[
+            ManifestSpec(path="e.yaml", name="e", sha256="ab", defaults={"runs": 1}),
+            ManifestSpec(path="e.yaml", name="e", sha256="cd", variant="on"),
+        ],
+        skills={"skills/s": "ef"},
         params={"key": "secret-value"},
         backend_args={"image": "i", "mount": ["a", "b"]},
         items=["e::main::m::s::trial-0"],
@@ -118,7 +122,11 @@ def test_the_manifest(tmp_path: Path) -> None:
         "seed": 7,
         "options": {"workers": 3},
         "plugins": [{"name": "x", "version": "1"}],
-        "specs": [{"path": "e.yaml", "name": "e", "sha256": "ab", "defaults": {"runs": 1}}],
+        "specs": [
+            {"path": "e.yaml", "name": "e", "sha256": "ab", "defaults": {"runs": 1}},
+            {"path": "e.yaml", "name": "e", "variant": "on", "sha256": "cd", "defaults": {}},
+        ],
+        "skills": [{"path": "skills/s", "sha256": "ef"}],
         "params": {"key": hashlib.sha256(b"secret-value").hexdigest()},
         "backendArgs": {
             "image": hashlib.sha256(b"i").hexdigest(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -151,15 +152,21 @@ class RecordError(VallyError):
 def dump_record(model: RecordModel) -> dict[str, Any]:
     """The record of a model: keys in table order, then unknown keys; absent ones left out. Nested data is shared."""
     record: dict[str, Any] = {}
-    cls = type(model)
-    for name, field in cls.model_fields.items():
-        value = getattr(model, name)
-        if field.exclude or (value is None and not _is_null(model, name)):
+    values = model.__dict__
+    for name, key in _written_fields(type(model)):
+        value = values[name]
+        if value is None and not _is_null(model, name):
             continue
-        record[field.alias or name] = _dumped(value)
+        record[key] = value if type(value) is str else _dumped(value)
     for key, value in (model.model_extra or {}).items():
         record[key] = _dumped(value)
     return record
+
+
+@cache
+def _written_fields(cls: type[RecordModel]) -> tuple[tuple[str, str], ...]:
+    """Names of the fields of a model with their keys."""
+    return tuple((name, field.alias or name) for name, field in cls.model_fields.items() if not field.exclude)
 
 
 def _is_null(model: RecordModel, name: str) -> bool:

@@ -69,14 +69,14 @@ class LocalProcessRunner:
         self._env = dict(env)
         self._cwd = cwd
         self._guardian = guardian
-        self._removable = [os.path.realpath(path) for path in removable_dirs]
+        self._owned, self._removable = tuple(owned_dirs), tuple(removable_dirs)
         self._table = process_table()
         self._processes: set[Process] = set()
         self._sessions: dict[int, float] = {}
         self._used = False
         self._marks = Marks(
             pairs=frozenset({os.fsencode(f"{TRIAL_VARIABLE}={trial_id}")}),
-            dirs=tuple(os.fsencode(os.path.realpath(path)) for path in owned_dirs),
+            dirs=(),
             sessions=self._sessions,
             since=self._table.clock(),
         )
@@ -99,9 +99,9 @@ class LocalProcessRunner:
 
     def mark(self, name: str, value: str) -> None:
         """Know processes whose environment holds `name=value` as those of this trial."""
+        self._use()
         pair = os.fsencode(f"{name}={value}")
         self._marks = self._marks._replace(pairs=self._marks.pairs | {pair})
-        self._use()
         if self._guardian:
             self._guardian.mark(self._trial_id, pair)
 
@@ -174,9 +174,20 @@ class LocalProcessRunner:
         await process.aclose()
         self._processes.discard(process)
 
+    @property
+    def used(self) -> bool:
+        """Whether a process was started, wrapped or marked."""
+        return self._used
+
     def _use(self) -> None:
-        if not self._used and self._guardian:
-            self._guardian.open(self._trial_id, self._marks, self._removable)
+        if self._used:
+            return
+        # Most trials of executors without processes never come here.
+        dirs = tuple(os.fsencode(os.path.realpath(path)) for path in self._owned)
+        self._marks = self._marks._replace(dirs=dirs)
+        if self._guardian:
+            removable = [os.path.realpath(path) for path in self._removable]
+            self._guardian.open(self._trial_id, self._marks, removable)
         self._used = True
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -37,9 +40,8 @@ async def run_agent(
     the code `executor-exception`) and `TrialSkipped` when the executor declines or the run is being stopped.
     """
     call = _Call(executor, stimulus, options, blocking)
-    async with anyio.create_task_group() as group:
-        group.start_soon(call.run, group.cancel_scope)
-        group.start_soon(_watch, options, shutdown_timeout_s, timeout_grace_s, group.cancel_scope)
+    with anyio.CancelScope() as scope, _watched(options, shutdown_timeout_s, timeout_grace_s, scope):
+        await call.run()
     if call.finished:
         return _finished(call, options)
     with anyio.CancelScope(shield=True):
@@ -49,13 +51,22 @@ async def run_agent(
     raise ExecutorError(f"Timeout after {options.timeout_ms}ms", code="timeout")
 
 
-async def _watch(options: ExecutorOptions, shutdown_s: float, grace_s: float, scope: anyio.CancelScope) -> None:
-    with anyio.move_on_after(max(0.0, options.deadline - time.monotonic())):
-        await options.stop.wait()
-    options.stop.set("timeout")
-    # A run that is being stopped may shorten the grace of a trial that had timed out already, never lengthen it.
-    await anyio.sleep(grace_s if options.stop.reason == "timeout" else shutdown_s)
-    scope.cancel()
+@contextmanager
+def _watched(options: ExecutorOptions, shutdown_s: float, grace_s: float, scope: anyio.CancelScope) -> Iterator[None]:
+    """Ask the agent to stop at its deadline, and give it up when it does not in time; timers cost less than tasks."""
+    loop = asyncio.get_running_loop()
+    timers = [loop.call_later(max(0.0, options.deadline - time.monotonic()), options.stop.set, "timeout")]
+
+    def stopped(reason: str) -> None:
+        # A run that is being stopped may shorten the grace of a trial that had timed out already, never lengthen it.
+        timers.append(loop.call_later(grace_s if reason == "timeout" else shutdown_s, scope.cancel))
+
+    with options.stop.heard_by(stopped):
+        try:
+            yield
+        finally:
+            for timer in timers:
+                timer.cancel()
 
 
 class _Call:
@@ -68,13 +79,12 @@ class _Call:
         self.value: Any = None
         self.error: Exception | None = None
 
-    async def run(self, scope: anyio.CancelScope) -> None:
+    async def run(self) -> None:
         try:
             self.value = await invoke(self._executor.execute, self._stimulus, self._options, blocking=self._blocking)
         except Exception as error:
             self.error = error
         self.finished = True
-        scope.cancel()
 
 
 def _finished(call: _Call, options: ExecutorOptions) -> Trajectory:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import time
 from collections.abc import Callable, Sequence
@@ -133,23 +134,19 @@ class Attempts:
 
     async def _outcome(self, item: TrialItem, options: TrialOptions) -> TrialOutcome:
         """What the backend says; a cancelled trial that it does not end in time is given up."""
-        failure: Exception | None = None
         outcome: Any = skipped_outcome("cancelled")
-
-        async def give_up() -> None:
-            await options.stop.wait()
-            await anyio.sleep(self._settings.shutdown_timeout_s + BACKEND_GRACE_S)
-            group.cancel_scope.cancel()
-
-        async with anyio.create_task_group() as group:
-            group.start_soon(give_up)
+        loop = asyncio.get_running_loop()
+        timers: list[asyncio.TimerHandle] = []
+        limit = self._settings.shutdown_timeout_s + BACKEND_GRACE_S
+        with (
+            anyio.CancelScope() as scope,
+            options.stop.heard_by(lambda _: timers.append(loop.call_later(limit, scope.cancel))),
+        ):
             try:
                 outcome = await invoke(self._backend.run_trial, item, options)
-            except Exception as error:
-                failure = error
-            group.cancel_scope.cancel()
-        if failure is not None:
-            raise failure
+            finally:
+                for timer in timers:
+                    timer.cancel()
         checked: TrialOutcome = checked_outcome(outcome)
         return checked
 

@@ -256,7 +256,9 @@ class TrajectoryBuilder:
         return self.finish(_END_OF_STOP.get(self._options.stop.reason or "timeout", "cancelled"))
 
     def _add(self, type_: str, envelope: Envelope, data: Mapping[str, object]) -> Event:
-        return self.record(Event(type=type_, data=_present(data), **envelope))
+        event = Event(type=type_, data=_present(data), **envelope)
+        self._note_prompt(event)
+        return self._log.record(event)
 
     def _note_prompt(self, event: Event) -> None:
         if self._first_prompt is None and event.type == "user_message":

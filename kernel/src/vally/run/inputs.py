@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
@@ -174,14 +175,28 @@ class StopSignal:
 
     def __init__(self) -> None:
         self.reason: str | None = None
-        self._waiters: list[Any] = []
+        self._listeners: list[Callable[[str], object]] = []
 
     def set(self, reason: str) -> None:
         """Set the signal; must be called from the event loop's thread."""
         if self.reason is None:
             self.reason = reason
-            for event in self._waiters:
-                event.set()
+            for listener in tuple(self._listeners):
+                listener(reason)
+
+    @contextmanager
+    def heard_by(self, listener: Callable[[str], object]) -> Iterator[None]:
+        """Call `listener` with the reason once there is one, at once when it is there already; it must not block.
+
+        Costs less than a task that waits.
+        """
+        self._listeners.append(listener)
+        try:
+            if self.reason is not None:
+                listener(self.reason)
+            yield
+        finally:
+            self._listeners.remove(listener)
 
     async def wait(self) -> str:
         """Return the reason once there is one."""
@@ -189,11 +204,8 @@ class StopSignal:
 
         if self.reason is None:
             event = anyio.Event()
-            self._waiters.append(event)
-            try:
+            with self.heard_by(lambda _: event.set()):
                 await event.wait()
-            finally:
-                self._waiters.remove(event)
         assert self.reason is not None
         return self.reason
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import anyio
 import anyio.to_thread
 
 from vally.model.jsonio import parse_json
@@ -65,7 +65,8 @@ class Recorder:
         self._fail_fast = fail_fast
         self._budgets = budgets
         self._write_failure = write_failure
-        self._lock = anyio.Lock()
+        self._lock = threading.Lock()
+        self._broken = False
         self._unwritten: list[_Record] = []
         self._completed = 0
         self._told: Counter[int] = Counter()
@@ -73,15 +74,20 @@ class Recorder:
 
     async def record(self, item: TrialItem, result: TrialResult) -> None:
         """Record one item, and stop the run when that is due."""
-        record = await self._made(item, result)
+        # One visit to a thread does it all: making a line may take long, and so may the disk.
+        record, written = await anyio.to_thread.run_sync(self._written, item, result)
         self._tally.add(record.facts)
         self._budgets.note(record.facts)
         if self._fail_fast and record.facts.bad:
             self._stopping.stop("fail-fast")
-        if await self.append(record.line, record.item.part):
+        if self._is_on_disk(written):
             await self._tell(record)
         else:
             self._unwritten.append(record)
+
+    def _written(self, item: TrialItem, result: TrialResult) -> tuple[_Record, ResultsWriteError | bool]:
+        record = self._made(item, result)
+        return record, self._append(record.line, item.part)
 
     async def replay(self, item: TrialItem, line: bytes) -> None:
         """Count a record that is in the file already, and let reporters see it."""
@@ -91,40 +97,49 @@ class Recorder:
         self._tally.add(facts)
         await self._tell(_Record(item=item, result=result, line=line, facts=facts))
 
-    async def _made(self, item: TrialItem, result: TrialResult) -> _Record:
+    def _made(self, item: TrialItem, result: TrialResult) -> _Record:
         try:
-            return await self._encoded(item, result)
+            return self._encoded(item, result)
         except Exception as error:
             # What a plugin returned defies being written; its item must have a record all the same.
             self._log.debug("record of %s", item.item_id, exc_info=error)
-            return await self._encoded(item, unrecordable_result(item, result, error))
+            return self._encoded(item, unrecordable_result(item, result, error))
 
-    async def _encoded(self, item: TrialItem, result: TrialResult) -> _Record:
+    def _encoded(self, item: TrialItem, result: TrialResult) -> _Record:
         threshold = self._plan.evals[item.eval_index].threshold
-        shown, line = await anyio.to_thread.run_sync(self._output.trial_record, result, item)
+        shown, line = self._output.trial_record(result, item)
         # Facts hold texts of errors, so they are taken from what has no secrets any more.
         facts = TrialFacts.from_result(shown, threshold, eval_index=item.eval_index)
         return _Record(item=item, result=shown, line=line, facts=facts)
 
     async def append(self, line: bytes, part: str = "") -> bool:
         """Write a line and return whether it is on disk; after a failed write none is tried before `settle`."""
-        if self._stopping.write_failed:
-            return False
-        async with self._lock:
-            try:
-                await anyio.to_thread.run_sync(self._output.append, line, part)
-            except ResultsWriteError as error:
-                self._write_failure(error)
-                self._stopping.fail_write()
+        return self._is_on_disk(await anyio.to_thread.run_sync(self._append, line, part))
+
+    def _append(self, line: bytes, part: str) -> ResultsWriteError | bool:
+        with self._lock:
+            if self._stopping.write_failed or self._broken:
                 return False
+            try:
+                self._output.append(line, part)
+            except ResultsWriteError as error:
+                self._broken = True
+                return error
         return True
+
+    def _is_on_disk(self, written: ResultsWriteError | bool) -> bool:
+        if isinstance(written, ResultsWriteError):
+            self._write_failure(written)
+            self._stopping.fail_write()
+            return False
+        return written
 
     async def settle(self) -> None:
         """Try once more to write what could not be written: the trials that have ended may have freed the disk."""
         waiting, self._unwritten = self._unwritten, []
         if not waiting:
             return
-        self._stopping.write_failed = False
+        self._stopping.write_failed = self._broken = False
         for record in waiting:
             if not await self.append(record.line, record.item.part):
                 return
@@ -133,7 +148,7 @@ class Recorder:
     async def _tell(self, record: _Record) -> None:
         self._completed += 1
         done = TrialDone(
-            item=record.item,
+            item=self._output.shown_item(record.item),
             result=record.result,
             line=record.line,
             passed=record.facts.passed,

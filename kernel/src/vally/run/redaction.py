@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from vally.run.secret_forms import MIN_LENGTH, secret_forms
@@ -111,19 +111,19 @@ class Redactor:
         return redact_patterns(self.text(text))
 
     def value(self, value: Any) -> Any:
-        """A deep copy of a JSON value without known values in its keys and texts."""
+        """A JSON value without known values in its keys and texts: a deep copy, or itself when it has none."""
         return self.count_value(value)[0]
 
     def count_value(self, value: Any) -> tuple[Any, int]:
-        """A deep copy without known values, and the number of replacements."""
-        present = self._present("\n".join(_texts(value)))
-        pattern = self._pattern(present) if present else None
+        """A value without known values as from `value`, and the number of replacements."""
+        present = self._present("\n".join(_texts(value))) if self._names else ()
+        if not present:
+            return value, 0
+        pattern = self._pattern(present)
         total = 0
 
         def replaced(text: str) -> str:
             nonlocal total
-            if pattern is None:
-                return text
             text, count = self._replaced(text, pattern)
             total += count
             return text
@@ -169,17 +169,19 @@ class Redactor:
         return pattern.sub(marker, text), count
 
 
-def _texts(value: Any) -> Iterator[str]:
+def _texts(value: Any) -> list[str]:
+    texts: list[str] = []
     pending = [value]
     while pending:
         item = pending.pop()
         if isinstance(item, str):
-            yield item
+            texts.append(item)
         elif isinstance(item, Mapping):
             pending.extend(item.values())
-            yield from (key for key in item if isinstance(key, str))
+            texts.extend(key for key in item if isinstance(key, str))
         elif isinstance(item, (list, tuple)):
             pending.extend(item)
+    return texts
 
 
 def _mapped(value: Any, change: Callable[[str], str]) -> Any:

@@ -21,7 +21,7 @@ QUEUE_LIMIT = 1_000
 COMPLETE_TIMEOUT_S = 60.0
 """How long a reporter may take for `on_run_complete`, and the run waits for one that handles no event any more."""
 
-GATHER_S = 0.01
+GATHER_S = 0.05
 """How long events are gathered before they are delivered: one hop to a thread then serves many short trials."""
 NOTICE_S = 1.0
 """How long a built-in reporter may take for the end of a run before its name is shown; others are shown at once."""
@@ -55,6 +55,7 @@ class ReporterFeed:
         self._idle.set()
         self._closed = False
         self._handled = 0
+        self._methods = frozenset(name for name in dir(instance) if name.startswith("on_"))
         self.disabled = False
 
     async def put(self, method: str, event: Any) -> None:
@@ -85,7 +86,7 @@ class ReporterFeed:
         self._wake.set()
 
     def _wants(self, method: str) -> bool:
-        return not self.disabled and hasattr(self._instance, method)
+        return not self.disabled and method in self._methods
 
     async def run(self) -> None:
         """Deliver events until closed; one thread hop serves all that are waiting."""

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from vally import StopSignal
 from vally.testing import ScriptedExecutor, Wait
-from vally_backend_local import agent_part, disk
+from vally_backend_local import disk
 from vally_backend_local.config import LocalArgs
 from vally_backend_local.disk import FreeSpace, used_bytes
 
@@ -37,7 +37,7 @@ def test_defaults_and_unknown_names() -> None:
 
 
 def test_a_trial_that_fills_the_disk_is_ended(bench, monkeypatch) -> None:
-    monkeypatch.setattr(agent_part, "WALK_EVERY_S", 0.05)
+    monkeypatch.setattr(disk, "WALK_EVERY_S", 0.05)
     bench.args = {"disk-limit": "1m", "min-free": "0"}
 
     def fill(_, options):
@@ -51,7 +51,7 @@ def test_a_trial_that_fills_the_disk_is_ended(bench, monkeypatch) -> None:
 
 
 def test_a_small_trial_is_not(bench, monkeypatch) -> None:
-    monkeypatch.setattr(agent_part, "WALK_EVERY_S", 0.05)
+    monkeypatch.setattr(disk, "WALK_EVERY_S", 0.05)
     outcome = bench.run(bench.stimulus(), ScriptedExecutor([{"a": "a"}, Wait(0.3)]))
     assert (outcome.status, outcome.trajectory.end_reason) == ("success", "completed")
 

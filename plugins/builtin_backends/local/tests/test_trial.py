@@ -411,7 +411,7 @@ def test_a_directory_that_stays_is_named_after_three_tries(bench, monkeypatch) -
     monkeypatch.setattr(cleaning, "PAUSES_S", (0.01, 0.01))
     with monkeypatch.context() as patch:
         patch.setattr(directories, "remove_tree", refuse)
-        outcome = bench.run(bench.stimulus(bench.shell("true")))
+        outcome = bench.run(bench.stimulus(bench.shell("echo > left.txt")))
     assert outcome.status == "success"
     assert len(tries) == 6
     assert bench.cleaned[0] == f"'{outcome.work_dir}' could not be removed: Operation not permitted"

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, TypeVar
 
 import anyio
@@ -22,7 +23,7 @@ from vally import (
     TurnComplete,
     run_agent,
 )
-from vally_backend_local.disk import WALK_EVERY_S, used_bytes
+from vally_backend_local.disk import watched_disk
 from vally_backend_local.ending import CANCELLED
 from vally_backend_local.git_process import SnapshotError
 from vally_backend_local.in_place import diff_obstacle
@@ -36,7 +37,7 @@ from vally_backend_local.preparing import (
 )
 from vally_backend_local.shared import RunResources
 from vally_backend_local.snapshots import Snapshotter
-from vally_backend_local.work import call_plugin, with_companion
+from vally_backend_local.work import call_plugin
 
 T = TypeVar("T")
 
@@ -153,7 +154,9 @@ class AgentPart:
             )
 
         try:
-            trajectory = await with_companion(self._beside, call)
+            with self._options.stop.heard_by(self._stop.set):
+                async with watched_disk(self._roots(), self._resources.args.disk_limit, self._fill_disk):
+                    trajectory = await call()
         except (ExecutorError, TrialSkipped) as error:
             if self._disk_full:
                 raise self._disk_limit(error.trajectory) from error
@@ -162,18 +165,14 @@ class AgentPart:
             raise self._disk_limit(trajectory)
         return trajectory
 
-    async def _beside(self) -> None:
-        """While the agent runs: hand on the wish to stop, and end the agent when it fills the disk."""
-        directories, limit = self._place.directories, self._resources.args.disk_limit
+    def _roots(self) -> tuple[Path, ...]:
+        directories = self._place.directories
         in_place = self._place.item.workspace.in_place
-        roots = (directories.trial,) if in_place else (directories.workspace, directories.trial)
-        while self._stop.reason is None:
-            with anyio.move_on_after(WALK_EVERY_S):
-                self._stop.set(await self._options.stop.wait())
-                return
-            if await anyio.to_thread.run_sync(used_bytes, roots, abandon_on_cancel=True) > limit:
-                self._disk_full = True
-                self._stop.set(CANCELLED)
+        return (directories.trial,) if in_place else (directories.workspace, directories.trial)
+
+    def _fill_disk(self) -> None:
+        self._disk_full = True
+        self._stop.set(CANCELLED)
 
     def _disk_limit(self, trajectory: Trajectory | None) -> ExecutorError:
         limit = self._resources.args.disk_limit / 2**20

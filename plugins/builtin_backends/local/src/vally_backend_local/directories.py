@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from vally import WorkspaceChoice
 from vally_backend_local.copying import remove_tree
 from vally_backend_local.failures import SetupError, from_os_error
 from vally_backend_local.kept_workspaces import KeptWorkspaces
+from vally_backend_local.spare_directories import SpareDirectories
 
 
 @dataclass(frozen=True)
@@ -44,13 +46,6 @@ class TrialDirectories:
     def run(self) -> Path:
         return self.trial / "run"
 
-    def is_nearly_empty(self) -> bool:
-        """Whether removing the directories means no more than a few calls."""
-        try:
-            return all(next(path.iterdir(), None) is None for path in self.removable)
-        except OSError:
-            return False
-
     def make_private(self) -> None:
         """Make the directories that processes of the trial may expect."""
         for path in (self.home, self.tmp, self.run):
@@ -58,7 +53,13 @@ class TrialDirectories:
 
 
 def make_directories(
-    choice: WorkspaceChoice, temporary: Path, run_token: str, kept: KeptWorkspaces, *, keep: bool
+    choice: WorkspaceChoice,
+    temporary: Path,
+    run_token: str,
+    kept: KeptWorkspaces,
+    spare: SpareDirectories,
+    *,
+    keep: bool,
 ) -> TrialDirectories:
     """Make the directories of a trial; their names tell nothing about it. Raises SetupError.
 
@@ -67,9 +68,9 @@ def make_directories(
     token = run_token + secrets.token_hex(4)
     trial = temporary / f"vally-trial-{token}"
     try:
-        trial.mkdir(mode=0o700)
+        spare.make(trial)
         try:
-            workspace = _workspace(choice, temporary / f"vally-eval-{token}", kept)
+            workspace = _workspace(choice, temporary / f"vally-eval-{token}", kept, spare)
         except BaseException:
             trial.rmdir()
             raise
@@ -85,9 +86,9 @@ def make_directories(
     )
 
 
-def _workspace(choice: WorkspaceChoice, temporary: Path, kept: KeptWorkspaces) -> Path:
+def _workspace(choice: WorkspaceChoice, temporary: Path, kept: KeptWorkspaces, spare: SpareDirectories) -> Path:
     if choice.path is None:
-        temporary.mkdir(mode=0o700)
+        spare.make(temporary)
         return temporary
     if not choice.in_place:
         kept.claim(choice.path, choice.root or choice.path.parent)
@@ -96,7 +97,7 @@ def _workspace(choice: WorkspaceChoice, temporary: Path, kept: KeptWorkspaces) -
     return choice.path.resolve()
 
 
-def remove_directories(paths: tuple[Path, ...]) -> list[str]:
+def remove_directories(paths: Sequence[Path]) -> list[str]:
     """Remove directories and say which stayed, and why."""
     left = []
     for path in paths:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 
 WALK_EVERY_S = 10.0
 WALK_AT_MOST_S = 1.0
@@ -34,6 +37,28 @@ def used_bytes(roots: Sequence[Path], seconds: float = WALK_AT_MOST_S) -> int:
             # Gone meanwhile, or closed to us: what cannot be seen is not counted.
             continue
     return total
+
+
+@asynccontextmanager
+async def watched_disk(roots: Sequence[Path], limit: int, on_full: Callable[[], None]) -> AsyncIterator[None]:
+    """Look now and then, while the body runs, whether files below the roots take more than `limit` bytes."""
+    loop = asyncio.get_running_loop()
+    walks: list[asyncio.Task[None]] = []
+
+    async def walk() -> None:
+        while await anyio.to_thread.run_sync(used_bytes, roots, abandon_on_cancel=True) <= limit:
+            await anyio.sleep(WALK_EVERY_S)
+        on_full()
+
+    # Most trials are over before the first look, and a timer costs less than a task.
+    timer = loop.call_later(WALK_EVERY_S, lambda: walks.append(loop.create_task(walk())))
+    try:
+        yield
+    finally:
+        timer.cancel()
+        for task in walks:
+            task.cancel()
+            await asyncio.wait([task])
 
 
 def _allocated(found: os.stat_result) -> int:

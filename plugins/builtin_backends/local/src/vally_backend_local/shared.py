@@ -18,6 +18,7 @@ from vally_backend_local.kept_workspaces import KeptWorkspaces
 from vally_backend_local.needs import Needs, diff_needs
 from vally_backend_local.scratch import RunScratch, make_scratch, sweep
 from vally_backend_local.skills import SkillReader
+from vally_backend_local.spare_directories import SpareDirectories
 from vally_backend_local.workspaces import MAX_CACHE_BYTES, WorkspaceFiller
 
 MAX_STAGING_THREADS = 8
@@ -35,6 +36,7 @@ class RunResources:
     filler: WorkspaceFiller
     baselines: BaselineCache | None
     free_space: FreeSpace
+    spare: SpareDirectories
     kept: KeptWorkspaces = field(default_factory=KeptWorkspaces)
     skills: SkillReader = field(default_factory=SkillReader)
     guardian: Guardian = field(default_factory=Guardian)
@@ -66,6 +68,7 @@ class RunResources:
     def close(self) -> None:
         """Keep the caches within their bounds and remove the scratch directory. Blocks; raises OSError."""
         self.guardian.shutdown()
+        self.spare.close()
         self.filler.prune()
         if self.baselines is not None:
             self.baselines.prune(MAX_CACHE_BYTES)
@@ -88,6 +91,7 @@ def open_resources(args: LocalArgs, context: RunContext) -> RunResources:
         filler=WorkspaceFiller(cache, scratch.directory, context.process_env),
         baselines=BaselineCache(cache) if cache else None,
         free_space=FreeSpace(args.min_free, context.on_warning),
+        spare=SpareDirectories(scratch.directory),
     )
 
 

@@ -32,6 +32,7 @@ from vally_backend_local.ending import Ending, ending_of
 from vally_backend_local.outcome import LocalOutcome
 from vally_backend_local.preparing import Place, Runners, agent_environments, keeps_home, stage_grading
 from vally_backend_local.shared import RunResources
+from vally_backend_local.spare_directories import SpareDirectories
 from vally_backend_local.work import until_stopped
 
 MakeRunners = Callable[[Place, dict[str, str]], Runners]
@@ -164,10 +165,16 @@ class Trial:
 
     async def _make_directories(self) -> TrialDirectories:
         choice, resources = self._item.workspace, self._resources
-        token = resources.scratch.token
-        make = partial(make_directories, choice, resources.temporary, token, resources.kept, keep=self._keep)
+        token, spare = resources.scratch.token, resources.spare
+        make = partial(make_directories, choice, resources.temporary, token, resources.kept, spare, keep=self._keep)
         # A fresh temporary directory costs less than a thread.
         return make() if choice.path is None else await anyio.to_thread.run_sync(make)
+
+    def _spare(self) -> SpareDirectories | None:
+        """Who may keep the directories: nobody once any process may have looked into them."""
+        runners = [self._shared_runner, *(self._runners.distinct() if self._runners else ())]
+        unknown = all(runner is None or getattr(runner, "used", True) is False for runner in runners)
+        return self._resources.spare if unknown and self._item.workspace.path is None else None
 
     async def _capture_changes(self, found: Trajectory) -> None:
         """Add to the trajectory what only the backend knows; trouble becomes a warning."""
@@ -218,4 +225,5 @@ class Trial:
             self._options,
             trial_id=self._id if self._agent is not None and self._agent.executor_knows else None,
             keep=self._keep,
+            spare=self._spare(),
         )

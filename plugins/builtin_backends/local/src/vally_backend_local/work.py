@@ -75,13 +75,9 @@ class Stopped(Exception):
 
 async def until_stopped(stop: StopSignal, main: Callable[[], Awaitable[T]]) -> T:
     """Run `main`; raises `Stopped`, after cancelling it, when the stop signal is set."""
-
-    async def watch() -> None:
-        await stop.wait()
-        scope.cancel()
-
-    with anyio.CancelScope() as scope:
-        return await with_companion(watch, main)
+    if stop.reason is None:
+        with anyio.CancelScope() as scope, stop.heard_by(lambda _: scope.cancel()):
+            return await main()
     raise Stopped
 
 
