@@ -208,9 +208,17 @@ class Session:
         metadata = self._builder.metadata
         metadata.update(parsed.metadata)
         if parsed.skills is not None:
-            metadata["otherSkills"] = sorted(set(parsed.skills) - set(metadata["skillsLoaded"]))
+            own = self._builtin_skills(parsed)
+            metadata["builtinSkills"] = sorted(own)
+            metadata["otherSkills"] = sorted(set(parsed.skills) - own - set(metadata["skillsLoaded"]))
         if parsed.session_id is not None:
             self._session_id = metadata["sessionID"] = parsed.session_id
+
+    def _builtin_skills(self, parsed: ParsedTurn) -> set[str]:
+        """Skills that belong to the agent itself."""
+        profile, loaded = self._config.agent, set(parsed.skills or ()) - set(self._offered.skills)
+        known = {name for name in loaded if profile is not None and profile.has_builtin_skill(name, self._trial)}
+        return known | (loaded & set(parsed.builtin_skills))
 
     def _failed(self, failure: Failure, parsed: ParsedTurn) -> Trajectory:
         """An error of infrastructure, or one before the agent did anything, is the trial's; any other the agent's."""

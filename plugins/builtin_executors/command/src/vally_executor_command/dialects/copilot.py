@@ -149,8 +149,10 @@ class CopilotLines(JsonLines):
     def _session(self, type_: str, data: Mapping[str, Any], envelope: Mapping[str, Any]) -> None:
         match type_:
             case "session.skills_loaded":
-                enabled = (skill for skill in mappings(data.get("skills")) if skill.get("enabled") is True)
+                enabled = [skill for skill in mappings(data.get("skills")) if skill.get("enabled") is True]
+                own = [skill for skill in enabled if skill.get("source") == "builtin"]
                 self.skills = tuple(str(skill.get("name")) for skill in enabled)
+                self.builtin_skills = tuple(str(skill.get("name")) for skill in own)
             case "session.start":
                 self.session_id = string(data.get("sessionId"))
                 if version := string(data.get("copilotVersion")):

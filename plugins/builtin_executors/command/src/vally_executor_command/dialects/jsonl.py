@@ -28,6 +28,7 @@ class JsonLines(ABC):
         self.end_reason: str | None = None
         self.failed_servers: dict[str, str] = {}
         self.skills: tuple[str, ...] | None = None
+        self.builtin_skills: tuple[str, ...] = ()
         self.metadata: dict[str, Any] = {}
         self.totals: dict[str, Any] = dict(output.before)
         self._events: list[Event] = []
@@ -57,6 +58,7 @@ class JsonLines(ABC):
             end_reason=self.end_reason,
             failed_servers=self.failed_servers,
             skills=self.skills,
+            builtin_skills=self.builtin_skills,
             metadata=self.metadata,
             unreadable=unreadable,
             totals=self.totals,

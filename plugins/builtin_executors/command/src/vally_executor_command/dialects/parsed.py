@@ -32,9 +32,9 @@ class ParsedTurn:
     `session_id` is the agent's own. `error` is a terminal one, with its HTTP `status` when the agent tells it; with
     `waiting` it is what the provider refused while the agent was still trying again. `end_reason` is set when the
     agent ended for another reason than being done. `failed_servers` are MCP servers that did not come up, with what is
-    known; `skills` the names of those that the agent has. `metadata` goes into that of the trajectory. `unreadable` is
-    the beginning of an output that has nothing of the dialect in it. `totals` are counts that run on over the turns of
-    a session.
+    known; `skills` the names of those that the agent has, `builtin_skills` those of them that are its own. `metadata`
+    goes into that of the trajectory. `unreadable` is the beginning of an output that has nothing of the dialect in it.
+    `totals` are counts that run on over the turns of a session.
     """
 
     events: tuple[Event, ...]
@@ -45,6 +45,7 @@ class ParsedTurn:
     end_reason: str | None = None
     failed_servers: Mapping[str, str] = field(default_factory=dict)
     skills: tuple[str, ...] | None = None
+    builtin_skills: tuple[str, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
     unreadable: str | None = None
     totals: Mapping[str, Any] = field(default_factory=dict)

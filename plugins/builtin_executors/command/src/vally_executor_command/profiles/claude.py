@@ -64,6 +64,11 @@ class Claude(Profile):
                 arguments += ["--settings", str(settings)]
         return Additions(arguments=tuple(arguments), env={**env, **_provider(trial)})
 
+    def has_builtin_skill(self, name: str, trial: Trial) -> bool:
+        """One that is in no directory of skills; those of plugins have a colon in their names."""
+        homes = (trial.home or Path(trial.env.get("HOME", "/")), trial.work_dir)
+        return ":" not in name and not any((home / ".claude" / "skills" / name).exists() for home in homes)
+
 
 def _provider(trial: Trial) -> dict[str, str]:
     provider = trial.provider

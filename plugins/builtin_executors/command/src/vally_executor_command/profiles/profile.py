@@ -121,6 +121,10 @@ class Profile(ABC):
         """MCP servers that did not come up, as far as the agent tells that on stderr only."""
         return {}
 
+    def has_builtin_skill(self, name: str, trial: Trial) -> bool:
+        """Whether a skill belongs to the agent itself, when the agent does not tell."""
+        return False
+
 
 def header_variables(provider: ProviderConfig) -> dict[str, str]:
     """Variable names of the headers of a provider, by header."""
