@@ -72,8 +72,8 @@ async def failing(run: Any, prompt: str, meanwhile: Callable[[], Any], **fields:
         ("!fail 403", "provider-auth", False, 403),
         ("!fail 400 nonsense", "provider-error", False, 400),
         ("!fail 404", "provider-error", False, 404),
-        ("!fail 429 retry-after=0.1", "provider-rate-limit", True, 429),
-        ("!fail 500 retry-after=0.1", "provider-error", True, 500),
+        ("!fail 429 retry-after=1", "provider-rate-limit", True, 429),
+        ("!fail 500 retry-after=1", "provider-error", True, 500),
     ],
     ids=["401", "403", "400", "404", "429", "500"],
 )
@@ -107,7 +107,7 @@ async def test_no_connection_to_the_provider(run: Any, provider: Any) -> None:
 
 
 async def test_a_failing_call_that_is_repeated_is_counted(run: Any) -> None:
-    trajectory = await run("x\n!fail 500 times=1 retry-after=0.1\n!say y")
+    trajectory = await run("x\n!fail 500 times=1 retry-after=1\n!say y")
     assert trajectory.output == "y"
     assert trajectory.metadata["modelRetries"] == 1
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from vally import CamelConfig, NonEmpty, ProviderSettings, SpecFile
-from vally_executor_copilot_sdk.permissions import PermissionRules
+from vally_executor_copilot_sdk.permissions import Policy
 
 MOST_SESSIONS = 32
 
@@ -37,7 +37,7 @@ class CopilotConfig(CamelConfig):
     available_tools: list[NonEmpty] | None = None
     excluded_tools: list[NonEmpty] | None = None
     system_message: SystemMessage | None = None
-    permissions: Literal["allow-all", "workspace", "deny-all"] | PermissionRules = "allow-all"
+    permissions: Policy = "allow-all"
     ask_user: list[str] | None = None
     settings: dict[str, Any] | None = None
     large_output_bytes: Annotated[int, Field(gt=0)] | None = None

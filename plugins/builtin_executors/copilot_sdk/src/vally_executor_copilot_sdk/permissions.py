@@ -6,10 +6,10 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import anyio.to_thread
-from pydantic import Field
+from pydantic import Discriminator, Field, Tag
 
 from vally import CamelConfig, Pattern, RegexError, RegexTimeout, compile_regex
 
@@ -28,6 +28,7 @@ Kind = Literal[
     "extension-env-access",
 ]
 Decision = Literal["allow", "deny"]
+PolicyName = Literal["allow-all", "workspace", "deny-all"]
 DENIED = "This is not allowed here."
 _PATHS = {"read": "path", "write": "fileName"}
 _SUBJECTS = {**_PATHS, "shell": "fullCommandText", "url": "url", "memory": "fact", "workflow": "name"}
@@ -57,7 +58,15 @@ class Answer:
     feedback: str | None = None
 
 
-Policy = Literal["allow-all", "workspace", "deny-all"] | PermissionRules
+def _form(value: object) -> str:
+    return "PermissionRules" if isinstance(value, (Mapping, PermissionRules)) else "PolicyName"
+
+
+# Told apart by their form, so that a mistake in a rule is not taken for a name that nobody knows.
+Policy = Annotated[
+    Annotated[PolicyName, Tag("PolicyName")] | Annotated[PermissionRules, Tag("PermissionRules")],
+    Discriminator(_form),
+]
 
 
 @dataclass(frozen=True, slots=True)

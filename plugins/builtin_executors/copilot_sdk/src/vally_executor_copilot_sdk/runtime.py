@@ -79,15 +79,17 @@ def unpacked(root: Path) -> Iterator[Path]:
 
 
 def runtime_below(directory: Path) -> Path | None:
-    """The small runtime that the CLI unpacks, below the directory of one version."""
-    found = directory / "prebuilds" / platform_name() / _executable("copilot-runtime")
-    return found if found.is_file() else None
+    """The small runtime that the CLI unpacks, else the CLI itself, below the directory of one version."""
+    place = directory / "prebuilds" / platform_name()
+    programs = (place / executable(name) for name in ("copilot-runtime", "copilot"))
+    return next((path for path in programs if path.is_file()), None)
 
 
 def _candidates(cli_path: Path | None, places: Places) -> Iterator[tuple[str, Path | None]]:
     env = places.process_env
-    yield "cliPath", cli_path
-    yield PATH_VARIABLE, Path(env[PATH_VARIABLE]) if env.get(PATH_VARIABLE) else None
+    yield "cliPath" if cli_path else "cliPath (not set)", cli_path
+    named = env.get(PATH_VARIABLE)
+    yield PATH_VARIABLE if named else f"{PATH_VARIABLE} (not set)", Path(named) if named else None
     if places.cache is not None:
         own = places.cache / "copilot"
         yield f"the cache '{own}'", next(unpacked(own), None)
@@ -132,7 +134,7 @@ def _smallest(path: Path, places: Places) -> Path:
     if real.stem == "copilot-runtime":
         return real
     program = _native(real)
-    beside = program.with_name(_executable("copilot-runtime"))
+    beside = program.with_name(executable("copilot-runtime"))
     if beside.is_file():
         return beside
     version = _version_beside(program)
@@ -150,7 +152,7 @@ def _native(path: Path) -> Path:
         return path
     name = f"copilot-{platform_name()}"
     for folder in (path.parent.parent, path.parent / "node_modules" / "@github"):
-        found = folder / name / _executable("copilot")
+        found = folder / name / executable("copilot")
         if found.is_file():
             return found
     return path
@@ -165,7 +167,8 @@ def _version_beside(program: Path) -> str | None:
     return version if isinstance(version, str) and _NUMBERS.match(version) else None
 
 
-def _executable(name: str) -> str:
+def executable(name: str) -> str:
+    """The file name of a program on this system."""
     return f"{name}.exe" if sys.platform == "win32" else name
 
 
