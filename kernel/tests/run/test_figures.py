@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from markdown_it import MarkdownIt
 
 from vally import EvalSummary, GraderResult, TrialResult, eval_figures, eval_table, stimulus_figures
 from vally.testing import ScriptedRun, trial_result
@@ -82,8 +81,14 @@ def test_the_table_of_evals(tmp_path: Path) -> None:
         "| a\\|b | default-model | – | 0.75 | 0/1 | 0/1 | 1.2s | ❌ ERROR |",
         "| – | default-model | 1.00 | 0.75 | 1/1 | 1/1 | 1.2s | ✅ PASS |",
     ]
-    html = MarkdownIt("commonmark").enable("table").render("\n".join(eval_table(items)))
-    assert html.count("<tr>") == 4
+
+
+def test_a_reader_of_markdown_sees_the_table(tmp_path: Path) -> None:
+    markdown = pytest.importorskip("markdown_it")
+    items = summaries(tmp_path, trials("a", "PF", eval_name="a|b `c` <i>"))
+    html = markdown.MarkdownIt("commonmark").enable("table").render("\n".join(eval_table(items)))
+    assert html.count("<tr>") == 2
+    assert "<td>a|b `c` &lt;i&gt;</td>" in html
 
 
 def test_variants_are_told_apart(tmp_path: Path) -> None:

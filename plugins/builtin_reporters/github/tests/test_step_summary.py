@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from markdown_it import MarkdownIt
+import pytest
 
 from vally import GraderResult
 from vally.testing import trial_result
@@ -61,12 +61,13 @@ def test_a_partial_run_and_one_of_nothing(tell: Tell) -> None:
 
 
 def test_hostile_text_is_no_markup(tell: Tell, grader: Grader) -> None:
+    markdown = pytest.importorskip("markdown_it")
     names = {"eval_name": HOSTILE, "model": HOSTILE}
     summary = tell(
         trial_result(HOSTILE, grader(HOSTILE, False, HOSTILE), **names),
         trial_result("e", status="error", error=HOSTILE, **names),
     ).summary
-    html = MarkdownIt("gfm-like", {"linkify": False}).render(summary)
+    html = markdown.MarkdownIt("gfm-like", {"linkify": False}).render(summary)
     assert html.count("<tr>") == 2 + 3
     assert not re.search("<script|<a |<code", html)
     assert not re.search("[\x00-\x09\x0b-\x1f]", summary)
