@@ -13,6 +13,7 @@ import pytest
 
 from vally import ConfigInvalid, ExecutorError, McpServer, PluginHost, Trajectory
 from vally.testing import tree_digest
+from vally.testing.trials import run_context
 from vally_executor_command.config import CommandConfig
 from vally_executor_command.executor import CommandExecutor
 from vally_executor_command.profiles import PROFILES
@@ -321,10 +322,30 @@ async def test_an_agent_that_is_not_installed(name: str, execute: Execute, tmp_p
     assert "\n" not in caught.value.message
 
 
-async def test_preflight_tells_how_to_install_an_agent(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
+async def test_preflight_tells_how_to_install_an_agent_or_which_there_is(
+    agent: Callable[..., str], tmp_path: Path
+) -> None:
+    executor, config = CommandExecutor(), CommandConfig.model_validate({"profile": "claude"})
+    executor.configure(run_context(tmp_path, process_env={"PATH": str(tmp_path / "bin")}))
     with pytest.raises(ExecutorError, match="'claude' was not found on PATH; install it with 'npm install -g @anth"):
-        await CommandExecutor().preflight(CommandConfig.model_validate({"profile": "claude"}))
+        await executor.preflight(config)
+    program = agent("pass", name="claude")
+    assert await executor.preflight(config) == program
+    (tmp_path / "package.json").write_text('{"name": "@anthropic-ai/claude-code", "version": "9.9.9"}')
+    assert await executor.preflight(config) == f"{program}, version 9.9.9"
+
+
+async def test_an_address_with_a_version_is_warned_of_once(
+    told: Callable[..., Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    executor = CommandExecutor()
+    config = provider("claude", baseUrl="http://127.0.0.1:9/v1/")
+    for _ in range(2):
+        *_, report = await told("claude", config=config, executor=executor)
+        assert report["env"]["ANTHROPIC_BASE_URL"] == "http://127.0.0.1:9"
+    assert [text for text in caplog.messages if "baseUrl" in text] == [
+        "provider.baseUrl: '/v1' at its end is ignored; write 'http://127.0.0.1:9'"
+    ]
 
 
 @pytest.mark.parametrize(

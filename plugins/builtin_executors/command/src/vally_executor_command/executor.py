@@ -7,7 +7,7 @@ from pathlib import Path
 
 import anyio
 
-from vally import Capabilities, ExecutorError, ExecutorOptions, Process, Stimulus, Trajectory
+from vally import Capabilities, ExecutorError, ExecutorOptions, Process, RunContext, Stimulus, Trajectory
 from vally_executor_command.config import CommandConfig
 from vally_executor_command.profiles import PROFILES
 from vally_executor_command.programs import find_program, installation, installed_version
@@ -20,7 +20,12 @@ class CommandExecutor:
 
     def __init__(self) -> None:
         self._running: set[Process] = set()
-        self._warned = False
+        self._warned: set[str] = set()
+        self._process_env: Mapping[str, str] | None = None
+
+    def configure(self, context: RunContext) -> None:
+        """Look for programs where the run does."""
+        self._process_env = context.process_env
 
     def capabilities_for(self, config: CommandConfig) -> Capabilities:
         """What the templates of a config can tell an agent."""
@@ -38,20 +43,24 @@ class CommandExecutor:
 
     def host_paths(self, config: CommandConfig) -> Sequence[Path]:
         """The directories of the program, where its name leads and where the file really lies."""
-        found = find_program(config)
+        found = find_program(config, self._process_env)
         return [] if found is None else installation(found)
 
     def example_configs(self) -> Mapping[str, Mapping[str, object]]:
         """The agents that there are profiles for."""
         return {name: {"profile": name} for name in PROFILES}
 
-    async def preflight(self, config: CommandConfig) -> None:
-        """Prove that the program exists; one below the workspace appears only with it."""
+    async def preflight(self, config: CommandConfig) -> str:
+        """Prove that the program exists, and tell where; one below the workspace appears only with it."""
         program = str(config.command[0])
-        in_workspace = Path(program).name != program and not Path(program).is_absolute()
-        if not in_workspace and "{" not in program and find_program(config) is None:
-            hint = f"; {config.agent.hint}" if config.agent else ""
-            raise ExecutorError(f"the program '{program}' was not found on PATH{hint}", code="executor-unavailable")
+        found = await anyio.to_thread.run_sync(find_program, config, self._process_env)
+        if found is not None:
+            version = installed_version(found, config.agent.package) if config.agent else None
+            return f"{found}, version {version}" if version else str(found)
+        if "{" in program or (Path(program).name != program and not Path(program).is_absolute()):
+            return f"{program}, which is below the workspace"
+        hint = f"; {config.agent.hint}" if config.agent else ""
+        raise ExecutorError(f"the program '{program}' was not found on PATH{hint}", code="executor-unavailable")
 
     async def prepare(self, stimulus: Stimulus, options: ExecutorOptions) -> None:
         """Copy the offered skills to where the agent looks for them."""
@@ -62,11 +71,17 @@ class CommandExecutor:
     async def execute(self, stimulus: Stimulus, options: ExecutorOptions) -> Trajectory:
         """Run every turn of the stimulus."""
         config = _config(options)
-        if config.home == "host" and not self._warned:
-            self._warned = True
-            options.log.warning("home: host: results depend on the settings of agents in your own home directory")
+        if config.home == "host":
+            self._warn(options, "home: host: results depend on the settings of agents in your own home directory")
+        if config.provider is not None and config.provider.notice is not None:
+            self._warn(options, config.provider.notice)
         version = await anyio.to_thread.run_sync(_version, config, options)
         return await Session(config, stimulus, options, self._running, version).run()
+
+    def _warn(self, options: ExecutorOptions, text: str) -> None:
+        if text not in self._warned:
+            self._warned.add(text)
+            options.log.warning(text)
 
     async def shutdown(self) -> None:
         """End the agents that still run."""
