@@ -1,0 +1,142 @@
+"""Filters of runs and outcomes, as parameters give them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, and_, exists, or_, select
+
+from vally_command_results.store.schema import evals, grader_results, outcome_tags, outcomes, runs, tool_calls
+
+RUN_VERDICTS = ("pass", "fail", "error", "partial", "incomplete")
+Strings = tuple[str, ...]
+
+
+def _like(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    return f"%{escaped}%"
+
+
+def _contains(column: ColumnElement[Any], text: str) -> ColumnElement[bool]:
+    return column.ilike(_like(text), escape="\\")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFilter:
+    """Which runs; several values of one field are alternatives, fields combine."""
+
+    q: str | None = None
+    eval_name: Strings = ()
+    model: Strings = ()
+    variant: Strings = ()
+    kind: Strings = ()
+    group: Strings = ()
+    verdict: Strings = ()
+    since: str | None = None
+    until: str | None = None
+
+    def context(self) -> dict[str, Any]:
+        """What a cursor remembers."""
+        return asdict(self)
+
+    def conditions(self) -> list[ColumnElement[bool]]:
+        """Conditions on `runs`."""
+        found: list[ColumnElement[bool]] = []
+        if self.q:
+            found.append(or_(_contains(runs.c.name, self.q), _contains(runs.c.source, self.q)))
+        for column, values in ((runs.c.variant, self.variant), (runs.c.kind, self.kind), (runs.c.group_id, self.group)):
+            if values:
+                found.append(column.in_(values))
+        if self.eval_name:
+            found.append(exists().where(evals.c.run_id == runs.c.id, evals.c.name.in_(self.eval_name)))
+        if self.model:
+            found.append(exists().where(evals.c.run_id == runs.c.id, evals.c.model.in_(self.model)))
+        if self.verdict:
+            found.append(or_(*(_run_verdict(name) for name in self.verdict)))
+        if self.since is not None:
+            found.append(runs.c.started_at >= self.since)
+        if self.until is not None:
+            found.append(runs.c.started_at <= self.until)
+        return found
+
+
+def _run_verdict(name: str) -> ColumnElement[bool]:
+    settled = and_(runs.c.complete, ~runs.c.partial)
+    unsaid = and_(runs.c.passed.is_(None), runs.c.fail_count == 0, runs.c.error_count == 0)
+    passed = or_(runs.c.passed.is_(True), unsaid)
+    errors = or_(runs.c.had_execution_errors, runs.c.error_count > 0)
+    return {
+        "incomplete": ~runs.c.complete,
+        "partial": and_(runs.c.complete, runs.c.partial),
+        "error": and_(settled, passed, errors),
+        "pass": and_(settled, passed, ~errors),
+        "fail": and_(settled, ~passed),
+    }[name]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutcomeFilter:
+    """Which outcomes; `tag` has `key:value` pairs, `tool` names tools called at least once."""
+
+    run_id: Strings = ()
+    eval_name: Strings = ()
+    stimulus: Strings = ()
+    q: str | None = None
+    model: Strings = ()
+    variant: Strings = ()
+    status: Strings = ()
+    verdict: Strings = ()
+    trial_index: tuple[int, ...] = ()
+    tag: Strings = ()
+    grader: Strings = ()
+    grader_passed: bool | None = None
+    tool: Strings = ()
+    min_score: float | None = None
+    max_score: float | None = None
+
+    def context(self) -> dict[str, Any]:
+        """What a cursor remembers."""
+        return asdict(self)
+
+    def conditions(self) -> list[ColumnElement[bool]]:
+        """Conditions on `outcomes`, joined with `evals`."""
+        columns: Mapping[ColumnElement[Any], Sequence[Any]] = {
+            outcomes.c.run_id: self.run_id,
+            evals.c.name: self.eval_name,
+            outcomes.c.stimulus: self.stimulus,
+            outcomes.c.model: self.model,
+            outcomes.c.variant: self.variant,
+            outcomes.c.status: self.status,
+            outcomes.c.verdict: self.verdict,
+            outcomes.c.trial_index: self.trial_index,
+        }
+        found: list[ColumnElement[bool]] = [column.in_(values) for column, values in columns.items() if values]
+        if self.q:
+            found.append(outcomes.c.search_text.like(_like(self.q.lower()), escape="\\"))
+        if self.tag:
+            found.append(or_(*map(_tag, self.tag)))
+        if self.grader:
+            found.append(self._grader())
+        if self.tool:
+            found.append(
+                exists().where(tool_calls.c.outcome_id == outcomes.c.id, tool_calls.c.tool_name.in_(self.tool))
+            )
+        if self.min_score is not None:
+            found.append(outcomes.c.score >= self.min_score)
+        if self.max_score is not None:
+            found.append(outcomes.c.score <= self.max_score)
+        return found
+
+    def _grader(self) -> ColumnElement[bool]:
+        same = [grader_results.c.outcome_id == outcomes.c.id, grader_results.c.name.in_(self.grader)]
+        if self.grader_passed is not None:
+            same += [grader_results.c.passed.is_(self.grader_passed), grader_results.c.status.is_distinct_from("error")]
+        return exists().where(*same)
+
+
+def _tag(text: str) -> ColumnElement[bool]:
+    key, _, value = text.partition(":")
+    matching = select(outcome_tags.c.outcome_id).where(outcome_tags.c.key == key, outcome_tags.c.value == value)
+    return outcomes.c.id.in_(matching)

@@ -1,0 +1,185 @@
+"""Graders: which of them fail, in one run, in many, and in a matrix."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, select
+
+from vally_command_results.query.filters import OutcomeFilter, RunFilter
+from vally_command_results.query.joins import graders_with_outcomes
+from vally_command_results.query.matrix import Place, column_place, matrix_document
+from vally_command_results.query.metrics import Metric
+from vally_command_results.query.runs import require_run
+from vally_command_results.store.schema import evals, grader_results, outcomes, runs
+
+SAMPLES = 3
+
+
+def graders_of_run(connection: Connection, run_id: str, chosen: OutcomeFilter, depth: int = 0) -> dict[str, Any]:
+    """The graders of a run, those that fail most first."""
+    require_run(connection, run_id)
+    conditions = [outcomes.c.run_id == run_id, *chosen.conditions()]
+    return {"graders": [_plain(item) for item in _grouped(connection, conditions, depth)]}
+
+
+def graders_of_runs(connection: Connection, chosen: RunFilter, limit: int) -> dict[str, Any]:
+    """The graders of all matching runs."""
+    matching = select(runs.c.id).where(*chosen.conditions())
+    conditions: list[ColumnElement[bool]] = [outcomes.c.run_id.in_(matching)]
+    if chosen.eval_name:
+        conditions.append(evals.c.name.in_(chosen.eval_name))
+    if chosen.model:
+        conditions.append(outcomes.c.model.in_(chosen.model))
+    found = _grouped(connection, conditions, 0)[:limit]
+    order = {run_id: place for place, run_id in enumerate(connection.scalars(_by_time(chosen)))}
+    return {"graders": [_across(item, order) for item in found]}
+
+
+def _by_time(chosen: RunFilter) -> Any:
+    return select(runs.c.id).where(*chosen.conditions()).order_by(runs.c.started_at, runs.c.id)
+
+
+def _grouped(connection: Connection, conditions: Iterable[ColumnElement[bool]], depth: int) -> list[dict[str, Any]]:
+    columns = (
+        grader_results.c.name,
+        grader_results.c.grader_type,
+        grader_results.c.kind,
+        grader_results.c.status,
+        grader_results.c.passed,
+        grader_results.c.score,
+        grader_results.c.evidence,
+        outcomes.c.id.label("outcome_id"),
+        outcomes.c.run_id,
+        outcomes.c.eval_id,
+        outcomes.c.stimulus,
+    )
+    query = select(*columns).select_from(graders_with_outcomes).where(*conditions, grader_results.c.depth == depth)
+    groups: dict[tuple[str, str | None], dict[str, Any]] = {}
+    for row in connection.execute(query.order_by(outcomes.c.run_id, outcomes.c.seq, grader_results.c.id)):
+        group = groups.setdefault((row.name, row.grader_type), _new(row))
+        _count(group, row)
+    return sorted(map(_with_rates, groups.values()), key=_order)
+
+
+def _new(row: Any) -> dict[str, Any]:
+    return {
+        "name": row.name,
+        "graderType": row.grader_type,
+        "kind": row.kind,
+        "passCount": 0,
+        "failCount": 0,
+        "errorCount": 0,
+        "scores": [],
+        "stimuli": set(),
+        "runs": {},
+        "sampleFailureEvidence": [],
+        "sampleOutcomeIds": [],
+    }
+
+
+def _count(group: dict[str, Any], row: Any) -> None:
+    group["stimuli"].add((row.eval_id, row.stimulus))
+    per_run = group["runs"].setdefault(row.run_id, [0, 0])
+    if row.status == "error":
+        group["errorCount"] += 1
+        return
+    group["passCount" if row.passed else "failCount"] += 1
+    per_run[0 if row.passed else 1] += 1
+    if row.score is not None:
+        group["scores"].append(row.score)
+    if not row.passed and len(group["sampleOutcomeIds"]) < SAMPLES:
+        group["sampleFailureEvidence"].append(row.evidence or "")
+        group["sampleOutcomeIds"].append(row.outcome_id)
+
+
+def _with_rates(group: dict[str, Any]) -> dict[str, Any]:
+    judged = group["passCount"] + group["failCount"]
+    scores = group.pop("scores")
+    return {
+        **group,
+        "passRate": group["passCount"] / judged if judged else None,
+        "meanScore": math.fsum(scores) / len(scores) if scores else None,
+        "stimulusCount": len(group["stimuli"]),
+    }
+
+
+def _order(group: Mapping[str, Any]) -> tuple[Any, ...]:
+    rate = group["passRate"]
+    return rate is None, rate or 0.0, -group["failCount"], group["name"], group["graderType"] or ""
+
+
+_SHOWN = (
+    "name",
+    "graderType",
+    "kind",
+    "passCount",
+    "failCount",
+    "errorCount",
+    "passRate",
+    "meanScore",
+    "stimulusCount",
+    "sampleFailureEvidence",
+    "sampleOutcomeIds",
+)
+
+
+def _plain(group: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: group[key] for key in _SHOWN}
+
+
+def _across(group: Mapping[str, Any], order: Mapping[str, int]) -> dict[str, Any]:
+    per_run: dict[str, list[int]] = dict(sorted(group["runs"].items(), key=lambda item: order.get(item[0], -1)))
+    failed = [run_id for run_id, (_, fails) in per_run.items() if fails]
+    rates = [passes / (passes + fails) for passes, fails in per_run.values() if passes + fails]
+    return {
+        **_plain(group),
+        "runCount": len(per_run),
+        "lastFailedRunId": failed[-1] if failed else None,
+        "passRates": rates[-50:],
+    }
+
+
+def grader_matrix(
+    connection: Connection, metric: Metric, conditions: Iterable[ColumnElement[bool]], rows: str, columns: str
+) -> dict[str, Any]:
+    """A matrix whose rows are graders or their types; `metric` is the pass rate or the score."""
+    query = (
+        select(
+            grader_results.c.name,
+            grader_results.c.grader_type,
+            grader_results.c.status,
+            grader_results.c.passed,
+            grader_results.c.score,
+            outcomes.c.model,
+            outcomes.c.variant,
+            evals.c.name.label("eval_name"),
+        )
+        .select_from(graders_with_outcomes)
+        .where(*conditions, grader_results.c.depth == 0)
+        .order_by(outcomes.c.run_id, outcomes.c.seq, grader_results.c.id)
+    )
+    cells: defaultdict[tuple[Place, Place], list[Any]] = defaultdict(list)
+    for row in connection.execute(query):
+        name = row.name if rows == "grader" else row.grader_type or "(none)"
+        cells[(name, name, None), column_place(columns, row)].append(row)
+    value = _pass_rate if metric.id == "pass_rate" else _score
+    return matrix_document(metric, cells, lambda group: (value(group), len(group), _flags(group)))
+
+
+def _pass_rate(group: Sequence[Any]) -> float | None:
+    judged = [row.passed for row in group if row.status != "error"]
+    return sum(judged) / len(judged) if judged else None
+
+
+def _score(group: Sequence[Any]) -> float | None:
+    scores = [row.score for row in group if row.status != "error" and row.score is not None]
+    return math.fsum(scores) / len(scores) if scores else None
+
+
+def _flags(group: Sequence[Any]) -> list[str]:
+    flags = ["errors"] if any(row.status == "error" for row in group) else []
+    return [*flags, "low_count"] if len(group) == 1 else flags
