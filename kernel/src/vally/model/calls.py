@@ -77,7 +77,7 @@ def tool_calls(view: Sequence[Event], events: Sequence[Event] | None = None) -> 
 
 
 def _whole(view: Sequence[Event], events: Sequence[Event] | None) -> Sequence[Event]:
-    if events is None:
+    if events is None or events is view:
         return view
     known = {id(event) for event in events}
     # Events that are no part of the trajectory (a hand-made view) can only be read by themselves.

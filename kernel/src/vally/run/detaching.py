@@ -10,6 +10,7 @@ from vally.model.plain_events import copied_event
 from vally.model.trajectory import Event
 
 M = TypeVar("M", bound=BaseModel)
+_UNCHANGING = frozenset({str, int, float, bool, type(None)})
 
 
 def detached(model: M) -> M:
@@ -33,24 +34,23 @@ class _Copying:
         return copied
 
     def _of(self, value: Any) -> Any:
-        if not isinstance(value, (dict, list, BaseModel)):
+        if type(value) in _UNCHANGING or not isinstance(value, (dict, list, BaseModel)):
             return value
-        if isinstance(value, Event):
-            # Most of a trajectory; an event stands in it once, so it need not be found again.
-            copied = copied_event(value)
-            if copied is not None:
-                return copied
         if id(value) not in self._copies:
             empty: Any = value.model_copy() if isinstance(value, BaseModel) else {} if isinstance(value, dict) else []
             self._copies[id(value)] = empty
             self._unfilled.append((value, empty))
         return self._copies[id(value)]
 
+    def _item(self, item: Any) -> Any:
+        # Events are most of a trajectory; each stands in it once, so it need not be found again.
+        return (copied_event(item) if type(item) is Event else None) or self._of(item)
+
     def _fill(self, value: Any, copy: Any) -> None:
         if isinstance(value, dict):
             copy.update((key, self._of(item)) for key, item in value.items())
         elif isinstance(value, list):
-            copy.extend(self._of(item) for item in value)
+            copy.extend([self._item(item) for item in value])
         else:
             for fields in (copy.__dict__, copy.__pydantic_extra__ or {}):
                 for name, item in fields.items():

@@ -114,7 +114,10 @@ def _evidence(text: str, long_text: bool) -> str:
 
 
 def name_results(results: list[GraderResult], entries: Sequence[PreparedEntry]) -> None:
-    """Give each result its display name, in place; derived names that occur twice get ` #1`, ` #2`, ..."""
+    """Give each result its display name; derived names that occur twice get ` #1`, ` #2`, ...
+
+    The results are changed, so nobody else may hold them.
+    """
     explicit = [_explicit_name(prepared) for prepared in entries]
     names = [
         given or prepared.default_name or _own_name(result) or prepared.entry.type
@@ -126,7 +129,7 @@ def name_results(results: list[GraderResult], entries: Sequence[PreparedEntry]) 
         if given is None and taken[name] > 1:
             seen[name] += 1
             name = f"{name} #{seen[name]}"
-        results[index] = results[index].model_copy(update={"name": name})
+        results[index].name = name
 
 
 def _explicit_name(prepared: PreparedEntry) -> str | None:

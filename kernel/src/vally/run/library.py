@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import uuid
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from vally.model.evalspec import GraderEntry, Scoring, Stimulus
@@ -34,10 +34,10 @@ def library_request(
     Raises `ValueError` for an entry that is not a mapping with a `type`.
     """
     from vally.host import PluginHost
-    from vally.processes import LocalProcessRunner
+    from vally.run.late_runner import LateRunner
 
     # As a library there is no command line that could hand the environment in, and commands need at least a PATH.
-    environ = dict(os.environ)
+    environ = MappingProxyType(os.environ)
     base = stimulus or stimulus_of(trajectory)
     plugins = host or PluginHost()
     # Who grades many trajectories with one host gives the same graders each time: they are prepared once.
@@ -46,7 +46,7 @@ def library_request(
         trajectory=trajectory,
         stimulus=_with_graders(base, entries),
         host=plugins,
-        runner=LocalProcessRunner(trial_id=str(uuid.uuid4()), env=environ),
+        runner=LateRunner(environ),
         env=environ,
         spec_dir=spec_dir or Path.cwd(),
         scoring=scoring or Scoring(),

@@ -50,7 +50,8 @@ def facts_of(graded: Graded, result: TrialResult, *, eval_index: int, threshold:
 def graded_line(graded: Graded, result: TrialResult, redactor: Redactor) -> bytes:
     """The line of a document with its new grade; everything else of a record stays as it was read.
 
-    A record that could not be graded is passed on unchanged, with the grade it had. Raises `OSError` and `ValueError` when the input changed.
+    A record that could not be graded is passed on unchanged, with the grade it had. Raises `OSError` and `ValueError`
+    when the input changed.
     """
     document = graded.assigned.document
     if document.format != "record":
