@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import stat
 import sys
@@ -9,7 +10,6 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from os import fstat
 from pathlib import Path
 from typing import IO, Any, Literal
 
@@ -78,6 +78,8 @@ class Source:
 
     def bytes_at(self, offset: int, length: int) -> bytes:
         """Bytes of the input."""
+        if hasattr(os, "pread"):
+            return os.pread(self.file.fileno(), length, offset)
         self.file.seek(offset)
         return self.file.read(length)
 
@@ -115,7 +117,7 @@ def _inside(directory: Path, word: str) -> Path:
 
 def _readable_twice(file: IO[bytes]) -> IO[bytes]:
     with suppress(OSError, ValueError):
-        if stat.S_ISREG(fstat(file.fileno()).st_mode):
+        if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             # Somebody may have read a part of standard input before.
             file.seek(0, 1)
             return file
