@@ -47,7 +47,7 @@ def test_a_backend_that_breaks_the_protocol_stops_the_run(tmp_path: Path, do: st
 
 
 def test_running_trials_end_when_another_breaks_the_backend(tmp_path: Path) -> None:
-    record, _ = backend("raise-first")
+    record, _ = backend("raise-together")
     write_spec(tmp_path, [{"name": "one", "prompt": "p"}])
     result = evaluate(tmp_path, "--backend", "bad", "--runs", "3", "--workers", "3", plugins=[record])
     check_closed(result.records, 3)

@@ -276,6 +276,7 @@ class Backend:
 
     def __init__(self, do: str) -> None:
         self._do = do
+        self.begun = 0
         self.shutdowns = 0
 
     async def prepare(self, args: Any, context: Any) -> None:
@@ -285,7 +286,11 @@ class Backend:
             sys.exit(0)
 
     async def run_trial(self, item: Any, options: Any) -> Any:
-        if self._do == "raise-first" and item.trial_index == 0:
+        if self._do == "raise-together":
+            self.begun += 1
+            while self.begun < item.total_trials:
+                await asyncio.sleep(0)
+        if self._do in ("raise-first", "raise-together") and item.trial_index == 0:
             raise OSError("no such device")
         if self._do == "exit":
             sys.exit(0)
