@@ -18,7 +18,7 @@ HOOKS = [f"vally_{name}" for name in (
 )]  # fmt: skip
 COMMANDS = (
     ("compare",), ("experiment", "run"), ("experiment", "merge"), ("completion",), ("eval",), ("init",), ("lint",), ("migrate",), ("mock-llm",), ("plugins", "list"), ("schema",),
-    ("doctor",), ("oracle",), ("runs",), ("show",), ("simulate", "record"),
+    ("doctor",), ("oracle",), ("rejudge",), ("runs",), ("show",), ("simulate", "record"),
 )  # fmt: skip
 HOST = vally.PluginHost()
 

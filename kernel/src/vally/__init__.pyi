@@ -236,6 +236,7 @@ from vally.run.judging import JudgeRequest as JudgeRequest
 from vally.run.judging import ToolSchema as ToolSchema
 from vally.run.library import stimulus_of as stimulus_of
 from vally.run.linting import lint as lint
+from vally.run.lock import RunLock as RunLock
 from vally.run.lock import is_being_written as is_being_written
 from vally.run.offered_skills import check_offered_skills as check_offered_skills
 from vally.run.optional_parameters import OptionalParameters as OptionalParameters
@@ -256,6 +257,13 @@ from vally.run.read_root import accessible_workspace as accessible_workspace
 from vally.run.read_root import resolve_read_root as resolve_read_root
 from vally.run.redaction import Redactor as Redactor
 from vally.run.redaction import redact_patterns as redact_patterns
+from vally.run.regrading.recorded import Places as Places
+from vally.run.regrading.recorded import located as located
+from vally.run.regrading.recorded import recorded_trajectory as recorded_trajectory
+from vally.run.rejudging import matching_entry as matching_entry
+from vally.run.rejudging import rejudged as rejudged
+from vally.run.rejudging import unjudged as unjudged
+from vally.run.rejudging import with_results as with_results
 from vally.run.repo_snapshot import RepoFile as RepoFile
 from vally.run.repo_snapshot import RepoSnapshot as RepoSnapshot
 from vally.run.report_stream import reporting as reporting

@@ -204,7 +204,8 @@ class Grader(Protocol):
 
     `grade` may be sync or async. Optional methods: `default_name(config) -> str | None`,
     `asserts_absence(config) -> bool` and `settled_verdict(config) -> bool | None` (what no run can change: passed or
-    failed; None when it depends on the run), all pure; `compare(input) -> CompareResult` with a comparable record.
+    failed; None when it depends on the run), all pure; `compare(input) -> CompareResult` with a comparable record;
+    async `repeat(input, recorded) -> GraderResult`, which asks again for those details of a result that are errors.
     """
 
     def grade(self, input: GraderInput[Any]) -> GraderResult | Awaitable[GraderResult]: ...

@@ -22,3 +22,8 @@ def vally_commands() -> Iterable[CommandSpec]:
         summary="list stored runs, the newest first",
         factory="vally_command_inspect_runs.runs_command:runs_command",
     )
+    yield CommandSpec(
+        name="rejudge",
+        summary="ask judges again that ended with an error in a stored run",
+        factory="vally_command_inspect_runs.rejudge_command:rejudge_command",
+    )

@@ -75,7 +75,7 @@ class Replay:
         """Give a reporter everything, or the results of the stimuli of some trials only; returns the summary."""
         chosen = None if entries is None else {(entry.plan, entry.stimulus) for entry in entries}
         _call(reporter, "on_run_start", self._start())
-        tally = RunTally(self.evals, pass_rates={index: found.pass_rate for index, found in self._numbered()})
+        tally = self.tally()
         for done in self._results(chosen):
             if self._trials.summary is None:
                 tally.add(
@@ -87,6 +87,14 @@ class Replay:
             _call(reporter, "on_eval_complete", EvalComplete(eval=planned, summary=item))
         _call(reporter, "on_run_complete", self._complete(summary))
         return summary
+
+    def tally(self) -> RunTally:
+        """An empty tally of the planned trials."""
+        return RunTally(self.evals, pass_rates={index: found.pass_rate for index, found in self._numbered()})
+
+    def place(self, entry: TrialEntry) -> tuple[int, float | None]:
+        """The index of the eval of a trial, and its threshold."""
+        return list(self._plans).index(entry.plan), self._plans[entry.plan].threshold
 
     def _numbered(self) -> Iterator[tuple[int, _Eval]]:
         return enumerate(self._plans.values())

@@ -35,3 +35,30 @@ class Answer:
             return self.grade.result(name, score)
         assert self.failure is not None
         return self.failure.result(name, asked_metadata(config, self.model, self.effort))
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedAnswer:
+    """What a member answered in an earlier grading; stands for its `Answer` and its `Grade`."""
+
+    label: str
+    recorded: GraderResult
+    failure: JudgeFailed | None = None
+
+    @property
+    def grade(self) -> RecordedAnswer:
+        """Itself: all that an aggregate reads of a grade are the scores of criteria."""
+        return self
+
+    @property
+    def criterion_scores(self) -> list[float]:
+        """Scores of the criteria, 0..1."""
+        return [item.score for item in self.recorded.details or ()]
+
+    def score(self, config: PanelConfig) -> float | None:
+        """The score, 0..1, that was recorded."""
+        return self.recorded.score
+
+    def result(self, config: PanelConfig, name: str) -> GraderResult:
+        """The recorded result."""
+        return self.recorded

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import anyio
 
 from vally import GraderInput, GraderResult, JudgeClient
-from vally_grader_panel.answers import Answer
+from vally_grader_panel.answers import Answer, RecordedAnswer
 from vally_grader_panel.config import JudgeModel, PanelConfig
 from vally_grader_panel.verdict import KEYWORD, panel_result
 from vally_grader_prompt.criteria import Criterion
@@ -21,6 +21,16 @@ class Panel:
     """Asks all judges at once, on the same evidence."""
 
     async def grade(self, input: GraderInput[PanelConfig]) -> GraderResult:
+        return await self._graded(input, {})
+
+    async def repeat(self, input: GraderInput[PanelConfig], recorded: GraderResult) -> GraderResult:
+        """Ask those members again that have no verdict in a recorded result."""
+        known = recorded_answers(input.config, recorded)
+        if known is None:
+            return recorded
+        return await self._graded(input, known)
+
+    async def _graded(self, input: GraderInput[PanelConfig], known: Mapping[str, RecordedAnswer]) -> GraderResult:
         config = input.config
         criteria = _criteria(input)
         evidence = await evidence_of(input, config)
@@ -31,8 +41,20 @@ class Panel:
         except JudgeFailed as failure:
             return failure.result(KEYWORD, {})
         async with grade_question(input, config, criteria, evidence, with_files=judge.supports_files) as question:
-            answers = await _ask_all(judge, config, criteria, question)
+            answers = await _ask_all(judge, config, criteria, question, known)
         return panel_result(config, answers)
+
+
+def recorded_answers(config: PanelConfig, recorded: GraderResult) -> dict[str, RecordedAnswer] | None:
+    """Members of a recorded result that answered, by name; None when their scores do not fit the criteria any more."""
+    found = {}
+    for result in recorded.details or ():
+        if result.status != "error":
+            label = result.name.removeprefix(f"{KEYWORD}/")
+            found[label] = RecordedAnswer(label, result)
+    expected = len(config.criteria or ())
+    fits = all(len(answer.criterion_scores) == expected for answer in found.values()) if expected else True
+    return found if fits else None
 
 
 def _criteria(input: GraderInput[PanelConfig]) -> tuple[Criterion, ...]:
@@ -41,10 +63,14 @@ def _criteria(input: GraderInput[PanelConfig]) -> tuple[Criterion, ...]:
 
 
 async def _ask_all(
-    judge: JudgeClient, config: PanelConfig, criteria: Sequence[Criterion], question: Question
-) -> list[Answer]:
+    judge: JudgeClient,
+    config: PanelConfig,
+    criteria: Sequence[Criterion],
+    question: Question,
+    known: Mapping[str, RecordedAnswer],
+) -> list[Answer | RecordedAnswer]:
     members = config.judges
-    outcomes: list[Answer | None] = [None] * len(members)
+    outcomes: list[Answer | RecordedAnswer | None] = [None] * len(members)
 
     async def ask_one(index: int, label: str, member: JudgeModel) -> None:
         model = judge.model_for(member.model)
@@ -58,7 +84,10 @@ async def _ask_all(
 
     async with anyio.create_task_group() as group:
         for index, (label, member) in enumerate(zip(_labels(members), members, strict=True)):
-            group.start_soon(ask_one, index, label, member)
+            if label in known:
+                outcomes[index] = known[label]
+            else:
+                group.start_soon(ask_one, index, label, member)
     return [answer for answer in outcomes if answer is not None]
 
 

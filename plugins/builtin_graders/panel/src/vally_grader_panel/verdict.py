@@ -7,7 +7,7 @@ from typing import Any
 
 from vally import GraderResult, two_decimals
 from vally_grader_panel.aggregation import aggregate
-from vally_grader_panel.answers import Answer
+from vally_grader_panel.answers import Answer, RecordedAnswer
 from vally_grader_panel.config import PanelConfig
 from vally_grader_prompt.grading import Grade
 from vally_grader_prompt.judging import JudgeFailed
@@ -15,7 +15,7 @@ from vally_grader_prompt.judging import JudgeFailed
 KEYWORD = "panel"
 
 
-def panel_result(config: PanelConfig, answers: Sequence[Answer]) -> GraderResult:
+def panel_result(config: PanelConfig, answers: Sequence[Answer | RecordedAnswer]) -> GraderResult:
     """The aggregate over the judges that answered; an error when none did."""
     details = [answer.result(config, f"{KEYWORD}/{answer.label}") for answer in answers]
     scores = {answer.label: score for answer in answers if (score := answer.score(config)) is not None}
@@ -53,7 +53,7 @@ def _all_failed(failed: dict[str, JudgeFailed], metadata: dict[str, Any]) -> Gra
     return JudgeFailed(f"All {len(failed)} panel judges failed: {errors}").result(KEYWORD, metadata)
 
 
-def _missed_criteria(config: PanelConfig, grades: Sequence[Grade]) -> list[str]:
+def _missed_criteria(config: PanelConfig, grades: Sequence[Grade | RecordedAnswer]) -> list[str]:
     """The criteria whose aggregate misses their own threshold, with both numbers."""
     missed = []
     for index, criterion in enumerate(config.criteria or ()):
