@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, select
+from sqlalchemy import ColumnElement, Connection, Select, and_, case, func, select
 
 from vally_command_results.query.filters import OutcomeFilter, RunFilter
 from vally_command_results.query.joins import graders_with_outcomes
@@ -23,7 +23,8 @@ def graders_of_run(connection: Connection, run_id: str, chosen: OutcomeFilter, d
     """The graders of a run, those that fail most first."""
     require_run(connection, run_id)
     conditions = [outcomes.c.run_id == run_id, *chosen.conditions()]
-    return {"graders": [_plain(item) for item in _grouped(connection, conditions, depth)]}
+    found = _with_samples(connection, _grouped(connection, conditions, depth), conditions, depth)
+    return {"graders": [_plain(item) for item in found]}
 
 
 def graders_of_runs(connection: Connection, chosen: RunFilter, limit: int) -> dict[str, Any]:
@@ -34,7 +35,7 @@ def graders_of_runs(connection: Connection, chosen: RunFilter, limit: int) -> di
         conditions.append(evals.c.name.in_(chosen.eval_name))
     if chosen.model:
         conditions.append(outcomes.c.model.in_(chosen.model))
-    found = _grouped(connection, conditions, 0)[:limit]
+    found = _with_samples(connection, _grouped(connection, conditions, 0)[:limit], conditions, 0)
     order = {run_id: place for place, run_id in enumerate(connection.scalars(_by_time(chosen)))}
     return {"graders": [_across(item, order) for item in found]}
 
@@ -44,25 +45,47 @@ def _by_time(chosen: RunFilter) -> Any:
 
 
 def _grouped(connection: Connection, conditions: Iterable[ColumnElement[bool]], depth: int) -> list[dict[str, Any]]:
-    columns = (
-        grader_results.c.name,
-        grader_results.c.grader_type,
-        grader_results.c.kind,
-        grader_results.c.status,
-        grader_results.c.passed,
-        grader_results.c.score,
-        grader_results.c.evidence,
-        outcomes.c.id.label("outcome_id"),
-        outcomes.c.run_id,
-        outcomes.c.eval_id,
-        outcomes.c.stimulus,
-    )
-    query = select(*columns).select_from(graders_with_outcomes).where(*conditions, grader_results.c.depth == depth)
+    """Graders by name and type, summed up by the database; those that fail most first."""
+    chosen = [*conditions, grader_results.c.depth == depth]
     groups: dict[tuple[str, str | None], dict[str, Any]] = {}
-    for row in connection.execute(query.order_by(outcomes.c.run_id, outcomes.c.seq, grader_results.c.id)):
+    for row in connection.execute(_sums(chosen)):
         group = groups.setdefault((row.name, row.grader_type), _new(row))
         _count(group, row)
+    for row in connection.execute(_stimuli(chosen)):
+        groups[row.name, row.grader_type]["stimulusCount"] += 1
     return sorted(map(_with_rates, groups.values()), key=_order)
+
+
+_errored = grader_results.c.status.is_not_distinct_from("error")
+_BY = (grader_results.c.name, grader_results.c.grader_type)
+
+
+def _number(condition: ColumnElement[bool]) -> ColumnElement[Any]:
+    return func.sum(case((condition, 1), else_=0))
+
+
+def _sums(conditions: Sequence[ColumnElement[bool]]) -> Select[Any]:
+    judged_score = case((_errored, None), else_=grader_results.c.score)
+    return (
+        select(
+            *_BY,
+            outcomes.c.run_id,
+            func.max(grader_results.c.kind).label("kind"),
+            _number(_errored).label("errors"),
+            _number(and_(~_errored, grader_results.c.passed)).label("passes"),
+            _number(and_(~_errored, ~grader_results.c.passed)).label("fails"),
+            func.sum(judged_score).label("score"),
+            func.count(judged_score).label("scored"),
+        )
+        .select_from(graders_with_outcomes)
+        .where(*conditions)
+        .group_by(*_BY, outcomes.c.run_id)
+    )
+
+
+def _stimuli(conditions: Sequence[ColumnElement[bool]]) -> Select[Any]:
+    columns = (*_BY, outcomes.c.eval_id, outcomes.c.stimulus)
+    return select(*columns).select_from(graders_with_outcomes).where(*conditions).distinct()
 
 
 def _new(row: Any) -> dict[str, Any]:
@@ -73,37 +96,48 @@ def _new(row: Any) -> dict[str, Any]:
         "passCount": 0,
         "failCount": 0,
         "errorCount": 0,
-        "scores": [],
-        "stimuli": set(),
+        "score": 0.0,
+        "scored": 0,
+        "stimulusCount": 0,
         "runs": {},
-        "sampleFailureEvidence": [],
-        "sampleOutcomeIds": [],
     }
 
 
 def _count(group: dict[str, Any], row: Any) -> None:
-    group["stimuli"].add((row.eval_id, row.stimulus))
-    per_run = group["runs"].setdefault(row.run_id, [0, 0])
-    if row.status == "error":
-        group["errorCount"] += 1
-        return
-    group["passCount" if row.passed else "failCount"] += 1
-    per_run[0 if row.passed else 1] += 1
-    if row.score is not None:
-        group["scores"].append(row.score)
-    if not row.passed and len(group["sampleOutcomeIds"]) < SAMPLES:
-        group["sampleFailureEvidence"].append(row.evidence or "")
-        group["sampleOutcomeIds"].append(row.outcome_id)
+    group["runs"][row.run_id] = (row.passes, row.fails)
+    for key, value in (("passCount", row.passes), ("failCount", row.fails), ("errorCount", row.errors)):
+        group[key] += value
+    group["score"] += row.score or 0.0
+    group["scored"] += row.scored
+
+
+def _with_samples(
+    connection: Connection, groups: Sequence[dict[str, Any]], conditions: Sequence[ColumnElement[bool]], depth: int
+) -> list[dict[str, Any]]:
+    """The groups with evidence of their first failures."""
+    for group in groups:
+        same = [
+            grader_results.c.depth == depth,
+            grader_results.c.name == group["name"],
+            grader_results.c.grader_type.is_not_distinct_from(group["graderType"]),
+            ~_errored,
+            ~grader_results.c.passed,
+        ]
+        columns = (grader_results.c.evidence, outcomes.c.id)
+        query = select(*columns).select_from(graders_with_outcomes).where(*conditions, *same)
+        ordered = query.order_by(outcomes.c.run_id, outcomes.c.seq, grader_results.c.id).limit(SAMPLES)
+        rows = connection.execute(ordered).all() if group["failCount"] else []
+        group["sampleFailureEvidence"] = [row.evidence or "" for row in rows]
+        group["sampleOutcomeIds"] = [row.id for row in rows]
+    return list(groups)
 
 
 def _with_rates(group: dict[str, Any]) -> dict[str, Any]:
     judged = group["passCount"] + group["failCount"]
-    scores = group.pop("scores")
     return {
         **group,
         "passRate": group["passCount"] / judged if judged else None,
-        "meanScore": math.fsum(scores) / len(scores) if scores else None,
-        "stimulusCount": len(group["stimuli"]),
+        "meanScore": group["score"] / group["scored"] if group["scored"] else None,
     }
 
 

@@ -33,23 +33,25 @@ def metric_rows(
     further: Sequence[ColumnElement[Any]] = (),
 ) -> Sequence[Any]:
     """The outcomes of some conditions with the columns that a metric needs, joined with their evals."""
-    return connection.execute(_metric_query(metric, conditions, further)).all()
+    return connection.execute(_metric_query(metric, list(conditions), further)).all()
 
 
 def _metric_query(
-    metric: Metric, conditions: Iterable[ColumnElement[bool]], further: Sequence[ColumnElement[Any]]
+    metric: Metric, conditions: Sequence[ColumnElement[bool]], further: Sequence[ColumnElement[Any]]
 ) -> Select[Any]:
     joined: Any = outcomes_with_evals
     columns: list[ColumnElement[Any]] = [*_BASE, evals.c.name.label("eval_name"), *further]
     names = [name for name in metric.columns if name not in ("answered_calls", "failed_calls")]
     columns += [outcomes.c[name] for name in names]
     if "answered_calls" in metric.columns:
+        wanted = select(outcomes.c.id).select_from(outcomes_with_evals).where(*conditions)
         calls = (
             select(
                 tool_calls.c.outcome_id,
                 func.count(tool_calls.c.success).label("answered_calls"),
                 func.sum(case((tool_calls.c.success.is_(False), 1), else_=0)).label("failed_calls"),
             )
+            .where(tool_calls.c.outcome_id.in_(wanted))
             .group_by(tool_calls.c.outcome_id)
             .subquery()
         )

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, false, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, and_, false, func, or_
 
 from vally_command_results.query.errors import QueryError
 
@@ -49,13 +49,14 @@ def page_of(
 
     Raises `QueryError` for a cursor that was made by another question.
     """
-    total = connection.scalar(select(func.count()).select_from(query.order_by(None).subquery())) or 0
+    total = connection.scalar(query.with_only_columns(func.count(), maintain_column_froms=True).order_by(None)) or 0
     fingerprint = _fingerprint(context)
     shown = query.add_columns(*(key.column.label(f"sort_{place}") for place, key in enumerate(order)))
     if request.cursor is not None:
         shown = shown.where(_after(order, _place(request.cursor, fingerprint, len(order))))
     for key in order:
-        shown = shown.order_by(key.column.is_(None), key.column.desc() if key.descending else key.column.asc())
+        ordered = key.column.desc() if key.descending else key.column.asc()
+        shown = shown.order_by(ordered.nulls_last())
     rows = connection.execute(shown.limit(request.limit + 1)).all()
     has_more = len(rows) > request.limit
     kept = rows[: request.limit]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 from sqlalchemy import Connection, select
@@ -134,7 +135,7 @@ def changed_files(text: str) -> list[dict[str, Any]]:
 def split_files(text: str) -> list[str]:
     """The diff of each file."""
     starts = [match.start() for match in _FILE.finditer(text)]
-    return [text[start:end] for start, end in zip(starts, [*starts[1:], len(text)], strict=True)]
+    return [text[start:end] for start, end in pairwise([*starts, len(text)])]
 
 
 def _changed_file(part: str) -> dict[str, Any]:

@@ -129,6 +129,7 @@ outcomes = Table(
     Index(None, "run_id", "stimulus", "model", "trial_index"),
     Index(None, "stimulus", "model"),
     Index(None, "verdict"),
+    Index(None, "started_at", "id"),
 )  # fmt: skip
 
 outcome_tags = Table(
