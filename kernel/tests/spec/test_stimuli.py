@@ -413,3 +413,25 @@ def test_golden_values(work: Any) -> None:
     command = keys(work, "golden_command: {command: c, args: [x], timeout: 5, env: {A: 1}}").stimulus
     assert command.golden_command == {"command": "c", "args": ["x"], "timeout": "5s", "env": {"A": "1"}}
     assert keys(work, "golden_command: make all").stimulus.golden_command == "make all"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "code"),
+    [
+        ("out/**", None),
+        (".cache/{a,b}.txt", None),
+        ("[a", "INVALID-GLOB"),
+        ("@(a", "INVALID-GLOB"),
+        ("*(" * 40 + "a" + ")" * 40, "INVALID-GLOB"),
+        ("{" * 1500 + "a" + "}" * 1500, "INVALID-GLOB"),
+        ("a/" * 2100, "INVALID-GLOB"),
+        ("../a", "INVALID-VALUE"),
+        ("/tmp/a", "INVALID-VALUE"),
+        (" ", "INVALID-VALUE"),
+    ],
+)
+@pytest.mark.parametrize("key", ["include", "exclude"])
+def test_globs_of_artifacts(work: Any, key: str, pattern: str, code: str | None) -> None:
+    other = "include: [b], " if key == "exclude" else ""
+    found = keys(work, f"artifacts: {{{other}{key}: ['{pattern}']}}").found
+    assert found == ([] if code is None else [f"5:{27 + len(other)} {code}"])

@@ -363,6 +363,25 @@ def test_a_missing_file(work: Any, tmp_path: Any) -> None:
     assert read_eval_spec(tmp_path, host=work.host).diagnostics[0].code == "file-not-found"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(f"{MINIMAL}description: '{'${a=' * 100_000}'\n", id="placeholders without an end"),
+        pytest.param(MINIMAL + "".join(f"scorin{n}: 1\n" for n in range(20_000)), id="misspelt keys"),
+        pytest.param(
+            f"{MINIMAL}scoring:\n  weights:\n" + "".join(f"    k{n}: 1\n" for n in range(20_000)), id="weights"
+        ),
+        pytest.param(
+            f"stimuli:\n  - {{name: a, prompt: p, graders: [{{type: '{'a' * 500_000}'}}]}}\n", id="a long word"
+        ),
+    ],
+)
+def test_long_files_take_time_in_proportion(work: Any, text: str) -> None:
+    # Each of them took minutes when every mistake was compared with everything.
+    found = work(text)
+    assert len(found.diagnostics) <= 201
+
+
 def test_at_most_200_findings_per_file(work: Any) -> None:
     text = "".join(f"other{n}: x\n" for n in range(300))
     found = work(text).diagnostics

@@ -9,7 +9,7 @@ from typing import Any
 from vally.errors import ConfigInvalid, PluginError
 from vally.model.evalspec import Constraints
 from vally.records import GraderSpec
-from vally.spec.diagnostics import Collector, Place, suggestion
+from vally.spec.diagnostics import Collector, Place
 from vally.spec.loading import Loading
 from vally.spec.nodes import MappingNode, Node, SequenceNode
 from vally.spec.read_entry import ReadEntry
@@ -159,7 +159,8 @@ def check_skill_names(loading: Loading, section: Section | None, offered: Sequen
     for index, (name, node) in enumerate(expected.pairs()):
         if name not in offered:
             place = section.place.key(EXPECTED_SKILLS).item(index)
-            loading.collector.add("unknown-skill-in-constraint", node, place, hint=suggestion(name, offered), name=name)
+            hint = loading.collector.suggestion(name, offered)
+            loading.collector.add("unknown-skill-in-constraint", node, place, hint=hint, name=name)
 
 
 def needs_skills(loading: Loading, entries: list[ReadEntry]) -> list[ReadEntry]:

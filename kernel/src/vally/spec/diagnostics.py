@@ -15,8 +15,8 @@ from vally.text.suggest import did_you_mean
 KEPT_PER_FILE = 200
 # Enough to choose those that are shown; a file of nothing but mistakes must not fill the memory.
 _COLLECTED_PER_FILE = 5_000
-# Longer words are no misspellings, and comparing them takes time.
-_MAX_WORD = 100
+# Looking for near matches takes longer than all else that makes a finding.
+_HINTED = 1_000
 
 
 class Place:
@@ -128,6 +128,12 @@ class Collector:
             )
         )
 
+    def suggestion(self, word: str, candidates: Iterable[str]) -> str | None:
+        """The did-you-mean hint for a word, or None; a file of nothing but mistakes gets no more of them."""
+        if self.muted or sum(self._counts.values()) > _HINTED:
+            return None
+        return did_you_mean(word, candidates)
+
     @property
     def is_empty(self) -> bool:
         """Whether nothing was found."""
@@ -231,4 +237,4 @@ def related(node: Node, message: str) -> Related:
 
 def suggestion(word: str, candidates: Iterable[str]) -> str | None:
     """The did-you-mean hint for a word, or None."""
-    return did_you_mean(word, candidates) if len(word) <= _MAX_WORD else None
+    return did_you_mean(word, candidates)

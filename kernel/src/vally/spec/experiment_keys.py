@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from vally.spec.defaults import DEFAULTS
-from vally.spec.diagnostics import Collector, Place, suggestion
+from vally.spec.diagnostics import Collector, Place
 from vally.spec.nodes import Entry
 from vally.spec.placeholders import ANY, DEFAULTS_RULE, ENVIRONMENT_RULE, IGNORED, LITERAL, SETTING, Rule, rule_below
 from vally.spec.pointers import PointerShape, tokens_of
@@ -27,14 +27,16 @@ def _unknown(table: Table, entry: Entry, place: Place, collector: Collector) -> 
         collector.add("removed-key", key, at, hint=REMOVED[name], key=name)
     elif name in table.ignored:
         collector.add("ignored-key", key, at, hint=table.ignored[name], key=name)
-    elif hint := _meant(table, name):
+    elif hint := _meant(table, name, collector):
         collector.add("unknown-key", key, at, hint=hint, key=name, where=f"the {table.title}")
     else:
         collector.add("foreign-key", key, at, key=name)
 
 
-def _meant(table: Table, name: str) -> str | None:
-    return f"move it under {table.misplaced[name]}" if name in table.misplaced else suggestion(name, table.keys)
+def _meant(table: Table, name: str, collector: Collector) -> str | None:
+    if name in table.misplaced:
+        return f"move it under {table.misplaced[name]}"
+    return collector.suggestion(name, table.keys)
 
 
 _ENVIRONMENT = Key(RawShape("variant-environment"), "changes to it, or the name of an environment that replaces it")

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from vally.errors import PluginError
 from vally.model.config import supports_view
 from vally.records import GraderSpec
-from vally.spec.diagnostics import Collector, Place, suggestion
+from vally.spec.diagnostics import Collector, Place
 from vally.spec.grader_configs import parse_config, read_config
 from vally.spec.loading import Loading
 from vally.spec.nodes import MappingNode, Node, ScalarNode, SequenceNode
@@ -87,9 +87,15 @@ def _record(loading: Loading, entry: ReadEntry) -> GraderSpec | None:
     records: Any = loading.host.records("grader")
     record: GraderSpec | None = records.get(entry.type)
     if record is None:
-        hint = unknown_type_hint(loading.host, entry.type)
+        known = ("unknown type", entry.type)
+        if known not in loading.memo:
+            loading.memo[known] = unknown_type_hint(loading.host, entry.type)
         loading.collector.add(
-            "unknown-grader-type", entry.at("type"), entry.place.key("type"), hint=hint, type=entry.type
+            "unknown-grader-type",
+            entry.at("type"),
+            entry.place.key("type"),
+            hint=loading.memo[known],
+            type=entry.type,
         )
         entry.valid = False
     return record
@@ -133,7 +139,7 @@ def _read_fields(loading: Loading, entry: ReadEntry, node: MappingNode) -> None:
 
 def _unknown_field(loading: Loading, entry: ReadEntry, key: ScalarNode) -> None:
     problem = f"unknown key '{key.text}'"
-    hint = suggestion(key.text, ENTRY.keys)
+    hint = loading.collector.suggestion(key.text, ENTRY.keys)
     if key.text in _config_keys(loading, entry):
         problem, hint = f"{problem}, move it under config", None
     entry.report(loading.collector, problem, key, entry.place.key(key.text), hint=hint)

@@ -17,6 +17,7 @@ _COLUMN = r"[A-Za-z_][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*"
 PLACEHOLDER = re.compile(
     rf"(?P<dollar>\$)?\$\{{(?P<name>{NAME}|row\.{_COLUMN}|eval\.{NAME})(?:=(?P<default>[^}}\r\n]*))?\}}"
 )
+_LINE_END = re.compile(r"[\r\n]")
 _FOREIGN_BREAKS = "\x85\u2028\u2029"
 _MARKS = ("${", "\\ud", "\\uD", *_FOREIGN_BREAKS)
 _NONCHARACTERS = (
@@ -52,9 +53,16 @@ class Mask:
         hidden, self._first, self._digits = alphabet[:3], alphabet[3], alphabet[4:]
         self._breaks = str.maketrans(hidden, _FOREIGN_BREAKS)
         self._find = re.compile(f"{self._first}[{self._digits}]+|[{hidden}]")
-        masked = PLACEHOLDER.sub(lambda match: self._run(match[0]), text)
+        masked = self._without_placeholders(text)
         masked = _PAIR.sub(lambda match: match[1] + self._run(match[2]), masked)
         self.text = masked.translate(str.maketrans(_FOREIGN_BREAKS, hidden))
+
+    def _without_placeholders(self, text: str) -> str:
+        pieces, end = [], 0
+        for match in _placeholders(text):
+            pieces += [text[end : match.start()], self._run(match[0])]
+            end = match.end()
+        return "".join((*pieces, text[end:]))
 
     def _run(self, piece: str) -> str:
         """A run of the length of a piece of text that names it: equal pieces share one."""
@@ -102,7 +110,16 @@ def hole(match: re.Match[str] | None, start: int) -> Hole:
 
 def find_holes(text: str) -> tuple[Hole, ...]:
     """The placeholders of a text that no parser has seen."""
-    return tuple(hole(match, match.start()) for match in PLACEHOLDER.finditer(text))
+    return tuple(hole(match, match.start()) for match in _placeholders(text))
+
+
+def _placeholders(text: str) -> Iterator[re.Match[str]]:
+    """The placeholders of a text, in time linear in its length: each begins in front of a `}` of its line."""
+    position = 0
+    while (start := text.find("${", position)) >= 0:
+        line_end = found.start() if (found := _LINE_END.search(text, start)) else len(text)
+        yield from PLACEHOLDER.finditer(text, max(start - 1, position), text.rfind("}", start, line_end) + 1)
+        position = line_end
 
 
 def _unused(text: str, count: int) -> list[int]:

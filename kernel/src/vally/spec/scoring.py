@@ -9,7 +9,7 @@ from typing import Any
 
 from vally.model.evalspec import Scoring
 from vally.spec.constraints import CHECKED
-from vally.spec.diagnostics import Collector, Place, related, suggestion
+from vally.spec.diagnostics import Collector, Place, related
 from vally.spec.nodes import MappingNode, Node
 from vally.spec.read_entry import ReadEntry
 from vally.spec.sections import Key, Section, Table
@@ -57,8 +57,9 @@ def weight_keys(section: Section | None) -> list[WeightKey]:
     if section is None or not isinstance(node, MappingNode):
         return []
     place = section.place.key("weights")
+    keys = {entry.key.text: entry.key for entry in node.entries}
     return [
-        WeightKey(name, weight, node.key(name), place.key(name)) for name, weight in section.get("weights", {}).items()
+        WeightKey(name, weight, keys.get(name), place.key(name)) for name, weight in section.get("weights", {}).items()
     ]
 
 
@@ -73,11 +74,12 @@ def check_weights(
         return
     known = set(types)
     names = {entry.name for entries in effective for entry in entries if entry.name}
+    candidates = sorted({*known, *names})
     used = {key for entries in effective for entry in entries for key in _keys_of(entry)}
     for key in keys:
         at, place = key.node, key.place
         if key.name not in known and key.name not in names and key.name not in CONSTRAINT_KEYS:
-            hint = suggestion(key.name, {*known, *names})
+            hint = collector.suggestion(key.name, candidates)
             collector.add("invalid-scoring-weight-key", at, place, hint=hint, key=key.name)
             continue
         if key.name in known and key.name in names:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
-from vally.spec.diagnostics import Collector, Place, suggestion
+from vally.spec.diagnostics import Collector, Place
 from vally.spec.nodes import Entry, MappingNode, Node, ScalarNode
 from vally.spec.scalars import describe, is_null
 
@@ -45,9 +45,8 @@ def unknown_key(table: Table, entry: Entry, place: Place, collector: Collector) 
     """The usual diagnostic about a key that a table does not have."""
     key = entry.key
     where = place.label or table.title
-    collector.add(
-        "unknown-key", key, place.key(key.text), hint=suggestion(key.text, table.keys), key=key.text, where=where
-    )
+    hint = collector.suggestion(key.text, table.keys)
+    collector.add("unknown-key", key, place.key(key.text), hint=hint, key=key.text, where=where)
 
 
 @dataclass(frozen=True, slots=True)

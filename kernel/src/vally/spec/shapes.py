@@ -86,9 +86,8 @@ class Choice:
         text = read_text(node, place, collector)
         if text is INVALID or text in self.words:
             return text
-        from vally.spec.diagnostics import suggestion
-
-        return wrong_value(node, place, collector, any_of(self.words), hint=suggestion(text, self.words))
+        hint = collector.suggestion(text, self.words)
+        return wrong_value(node, place, collector, any_of(self.words), hint=hint)
 
 
 def any_of(words: tuple[str, ...]) -> str:

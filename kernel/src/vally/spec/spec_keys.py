@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from vally.spec.artifacts import ARTIFACTS
 from vally.spec.defaults import DEFAULTS
-from vally.spec.diagnostics import Collector, Place, suggestion
+from vally.spec.diagnostics import Collector, Place
 from vally.spec.nodes import Entry
 from vally.spec.scoring import SCORING
 from vally.spec.sections import Key, Table
 from vally.spec.shapes import Choice, OpaqueMapping, RawShape, SectionOf, Text, TextOfScalar
-from vally.spec.stimuli import ARTIFACTS
 from vally.spec.tags import TagsShape
 
 _ENVIRONMENT = Key(RawShape("environment"), "mapping, or name of an environment of the project file")
@@ -17,7 +17,8 @@ _ENVIRONMENT = Key(RawShape("environment"), "mapping, or name of an environment 
 def _unknown(table: Table, entry: Entry, place: Place, collector: Collector) -> None:
     """An error when it may be a misspelt key, else a key of another tool."""
     key, name = entry.key, entry.key.text
-    hint = f"move it under {table.misplaced[name]}" if name in table.misplaced else suggestion(name, table.keys)
+    misplaced = table.misplaced.get(name)
+    hint = f"move it under {misplaced}" if misplaced else collector.suggestion(name, table.keys)
     if hint is None:
         collector.add("foreign-key", key, place.key(name), key=name)
     else:

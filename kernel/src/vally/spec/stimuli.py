@@ -1,4 +1,4 @@
-"""Stimuli: their keys, prompts, rubric, attachments, artifacts, and what root adds to each."""
+"""Stimuli: their keys, prompts, rubric, and names."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from vally.spec.artifacts import ARTIFACTS
 from vally.spec.attachments import ATTACHMENTS
-from vally.spec.diagnostics import Collector, Place, suggestion
+from vally.spec.diagnostics import Collector, Place
 from vally.spec.loading import Loading
 from vally.spec.nodes import Entry, MappingNode, Node, ScalarNode, SequenceNode
 from vally.spec.placeholders import SOURCE_TEXT, source_text
 from vally.spec.scalars import is_null
-from vally.spec.sections import INVALID, Items, Key, Section, Table, read_section, wrong_type, wrong_value
+from vally.spec.sections import INVALID, Key, Section, Table, read_section, wrong_type, wrong_value
 from vally.spec.shapes import ListOf, RawShape, SectionOf, Text, read_text
 from vally.spec.tags import TagsShape
 
@@ -85,16 +86,13 @@ class _Criterion:
         return Text().read(node, place, collector)
 
 
-_GLOBS = Key(ListOf(Text(), single="warning"), "globs relative to the workspace")
-ARTIFACTS = Table("artifacts", {"include": _GLOBS, "exclude": _GLOBS})
-
-
 def _unknown(table: Table, entry: Entry, place: Place, collector: Collector) -> None:
     key, name = entry.key, entry.key.text
     if name in table.ignored:
         collector.add("ignored-stimulus-field", key, place.key(name), hint=table.ignored[name], key=name)
         return
-    collector.add("unknown-stimulus-field", key, place.key(name), hint=suggestion(name, table.keys), key=name)
+    hint = collector.suggestion(name, table.keys)
+    collector.add("unknown-stimulus-field", key, place.key(name), hint=hint, key=name)
 
 
 _ENVIRONMENT = Key(RawShape("environment"), "mapping, or name of an environment of the project file")
@@ -191,20 +189,6 @@ def _turns(section: Section, collector: Collector) -> tuple[str, ...]:
         return (section.get("prompt"),) if "prompt" in section.values else ()
     turns: tuple[str, ...] = section.get("turns", ())
     return turns
-
-
-def merge_artifacts(collector: Collector, root: Section | None, own: Section | None) -> dict[str, tuple[str, ...]]:
-    """Globs of root and stimulus: appended without duplicates, an explicit empty list clears."""
-    merged: dict[str, tuple[str, ...]] = {}
-    for section in (root, own):
-        for key in ("include", "exclude"):
-            globs: Items | None = section.get(key) if section is not None else None
-            if globs is not None:
-                merged[key] = tuple(dict.fromkeys((*merged.get(key, ()), *globs))) if globs else ()
-    innermost = own if own is not None and own.values else root
-    if merged.get("exclude") and not merged.get("include") and innermost is not None:
-        collector.add("artifacts-exclude-only", innermost.at("exclude"), innermost.place.key("exclude"))
-    return merged
 
 
 def check_names(loading: Loading, stimuli: list[ReadStimulus]) -> None:

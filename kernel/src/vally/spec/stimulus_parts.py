@@ -9,6 +9,7 @@ from typing import Any
 
 from vally.model.evalspec import Attachment, GraderEntry
 from vally.model.merging import copied
+from vally.spec.artifacts import merge_artifacts
 from vally.spec.attachments import read_attachments
 from vally.spec.constraints import checks_something, constraint_entries, read_constraints, shown_constraints
 from vally.spec.diagnostics import Collector, Place, related
@@ -21,7 +22,7 @@ from vally.spec.plain_values import plain_value
 from vally.spec.read_entry import ReadEntry
 from vally.spec.sections import Section
 from vally.spec.simulation import read_simulation
-from vally.spec.stimuli import ReadStimulus, merge_artifacts
+from vally.spec.stimuli import ReadStimulus
 
 
 @dataclass(slots=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from vally.errors import VallyError
 
 GROUP_MARKS = "@?*+!"
+MAX_GROUPS = 32
 
 
 class InvalidGlob(VallyError, ValueError):
@@ -169,6 +170,7 @@ class _Parser:
     def __init__(self, text: str) -> None:
         self.text = text
         self.position = 0
+        self.depth = 0
 
     def sequence(self, closing: str) -> tuple[Part, ...]:
         """Parse until one of the `closing` characters, which is not consumed, or the end."""
@@ -195,6 +197,9 @@ class _Parser:
 
     def group(self, mark: str) -> Group:
         self.take()
+        self.depth += 1
+        if self.depth > MAX_GROUPS:
+            raise _Malformed(f"more than {MAX_GROUPS} groups lie in each other")
         alternatives = [self.sequence(closing="|)")]
         while self.peek() == "|":
             self.take()
@@ -202,6 +207,7 @@ class _Parser:
         if self.peek() != ")":
             raise _Malformed(f"no ')' for '{mark}(' within the path segment")
         self.take()
+        self.depth -= 1
         return Group(mark, tuple(alternatives))
 
     def character_set(self) -> CharacterSet:

@@ -22,6 +22,8 @@ from vally.text.glob_segments import InvalidGlob, Segment, parse_segment, split_
 __all__ = ["Glob", "InvalidGlob", "compile_glob", "escape_glob", "expand_glob", "leaves_root"]
 
 MAX_ALTERNATIVES = 1000
+# No path is longer on the systems that we know.
+MAX_LENGTH = 4096
 _ANY_DEPTH = Segment((), None)
 _DRIVE = re.compile(r"[A-Za-z]:/")
 _OUTSIDE = re.compile(r"/|\\\\|[A-Za-z]:[/\\]")
@@ -123,6 +125,8 @@ def compile_glob(pattern: str, *, dotfiles: bool) -> Glob:
     """Compile a glob; raises InvalidGlob."""
     if not pattern:
         raise InvalidGlob(pattern, "it is empty")
+    if len(pattern) > MAX_LENGTH:
+        raise InvalidGlob(pattern, f"it is longer than {MAX_LENGTH} characters")
     anchor = _anchor(pattern)
     alternatives = tuple(
         alternative
@@ -150,6 +154,8 @@ def _brace_expanded(text: str, pattern: str) -> list[str]:
         return list(dict.fromkeys(bracex.expand(text, keep_escapes=True, limit=MAX_ALTERNATIVES)))
     except bracex.ExpansionLimitException:
         raise InvalidGlob(pattern, f"its braces stand for more than {MAX_ALTERNATIVES} patterns") from None
+    except RecursionError:
+        raise InvalidGlob(pattern, "its braces lie too deep in each other") from None
 
 
 def _alternatives(text: str, pattern: str) -> Iterator[Alternative]:

@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
+
+# Longer words are no misspellings, and comparing them takes time.
+_MAX_WORD = 100
 
 
 def near_matches(word: str, candidates: Iterable[str]) -> list[str]:
     """Return the candidates that `word` may have meant: best first, then alphabetical, at most three."""
+    return [] if len(word) > _MAX_WORD else list(_nearest(word, tuple(candidates)))
+
+
+@lru_cache(maxsize=1024)
+def _nearest(word: str, candidates: tuple[str, ...]) -> tuple[str, ...]:
+    """The same mistake tends to be made many times in a file."""
     written = _normalised(word)
-    ranked = sorted(
-        (distance, candidate)
-        for candidate in set(candidates)
-        if _qualifies(distance := edit_distance(written, _normalised(candidate)), len(written))
-    )
-    return [candidate for _, candidate in ranked[:3]]
+    limit = _limit(len(written))
+    ranked = []
+    for candidate in set(candidates):
+        meant = _normalised(candidate)
+        # Most candidates differ so much in length that they need not be compared.
+        if abs(len(meant) - len(written)) <= limit and (distance := edit_distance(written, meant)) <= limit:
+            ranked.append((distance, candidate))
+    return tuple(candidate for _, candidate in sorted(ranked)[:3])
 
 
 def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:
@@ -44,6 +56,7 @@ def _normalised(word: str) -> str:
     return word.lower().translate({ord("-"): None, ord("_"): None, ord(" "): None, ord("\t"): None})
 
 
-def _qualifies(distance: int, length: int) -> bool:
+def _limit(length: int) -> int:
+    """The largest distance at which a candidate for a word of this length qualifies; -1 when none does."""
     limit = 1 if length <= 4 else 2 if length <= 8 else 3
-    return distance <= limit and 2 * distance < length
+    return min(limit, (length - 1) // 2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import singledispatch
 from typing import Any
 
+from vally.spec.artifacts import WorkspaceGlobShape
 from vally.spec.constraints import Bounded
 from vally.spec.pointers import POINTER_PATTERN, PointerShape
 from vally.spec.project import GlobsShape
@@ -139,6 +140,11 @@ def _(shape: Bounded, writer: Writer) -> Schema:
 @schema_of.register
 def _(_shape: GlobsShape, _writer: Writer) -> Schema:
     return either({"type": "array", "items": dict(NOT_BLANK)}, NOT_BLANK)
+
+
+@schema_of.register
+def _(_shape: WorkspaceGlobShape, _writer: Writer) -> Schema:
+    return dict(NOT_BLANK)
 
 
 @schema_of.register
