@@ -53,13 +53,14 @@ class ClientSettings:
 class RuntimeClient:
     """A runtime process and its connection; many sessions may share it.
 
-    `version` is that of the runtime and `version_notice` what is to be said about it, known after `start`. `failure`
-    is why it can be used no more.
+    `version` is that of the runtime and `version_notice` what is to be said about it, `sdk_version` that of the SDK;
+    all known after `start`. `failure` is why it can be used no more.
     """
 
     def __init__(self, settings: ClientSettings) -> None:
         self.settings = settings
         self.version = ""
+        self.sdk_version = ""
         self.version_notice: str | None = None
         self.failure: ExecutorError | None = None
         self._failed = anyio.Event()
@@ -127,7 +128,7 @@ class RuntimeClient:
         await anyio.to_thread.run_sync(_remove, self.settings.directory)
 
     async def _connected(self) -> CopilotClient:
-        await anyio.to_thread.run_sync(_load_sdk)
+        self.sdk_version = await anyio.to_thread.run_sync(_load_sdk)
         sdk = self._make()
         starting = asyncio.create_task(sdk.start())
         # The first step of it makes the process, and a start that fails forgets it.
@@ -245,11 +246,12 @@ def _process_of(sdk: CopilotClient) -> subprocess.Popen[bytes] | None:
     return found if isinstance(found, subprocess.Popen) else None
 
 
-def _load_sdk() -> None:
-    """Import the SDK, which takes a second, and silence its log.
+def _load_sdk() -> str:
+    """Import the SDK, which takes a second, and silence its log; returns its version.
 
     What goes wrong is raised; the log would print it a second time, with tracebacks.
     """
     import copilot
 
     logging.getLogger(copilot.__name__).setLevel(logging.CRITICAL + 1)
+    return copilot.__version__

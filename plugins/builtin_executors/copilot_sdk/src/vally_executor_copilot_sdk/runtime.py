@@ -47,7 +47,7 @@ def find_runtime(cli_path: Path | None, places: Places, warn: Callable[[str], No
         return found
     looked = [what if path is None else f"{what} ({path})" for what, path in _candidates(cli_path, places)]
     raise ExecutorError(
-        f"no Copilot runtime was found; looked at {', '.join(looked)}, the SDK's own download; {HINT}",
+        f"no Copilot runtime was found; {HINT} (looked at {', '.join(looked)}, the SDK's own download)",
         code="executor-unavailable",
     )
 

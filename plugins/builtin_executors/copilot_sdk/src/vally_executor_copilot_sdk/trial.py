@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 
 REPLY_LIMIT_S = 5.0
 SESSION_VARIABLE = "COPILOT_AGENT_SESSION_ID"
-SDK = "github-copilot-sdk"
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +188,7 @@ class Trial:
         facts, client = self._facts, self._client
         model = self._choice.access.model or facts.model
         told = {
-            "sdkVersion": version(SDK),
+            "sdkVersion": client.sdk_version if client is not None else None,
             "executorVersion": client.version if client is not None else None,
             "model": model,
             "otherSkills": facts.other_skills,
