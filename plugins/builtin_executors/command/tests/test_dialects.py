@@ -59,7 +59,7 @@ def test_all_agents_tell_the_same_story(agent: str) -> None:
     assert of_type(first, "reasoning") == ([] if agent == "gemini" else [{"content": "Thinking about it."}])
     assert first.session_id
     assert second.session_id in (first.session_id, None)
-    assert (first.error, first.end_reason, first.unreadable) == (None, None, None)
+    assert (first.error, first.end_reason, first.unreadable, first.unfinished) == (None, None, None, False)
 
 
 @pytest.mark.parametrize("agent", AGENTS)

@@ -62,12 +62,13 @@ async def test_dx_5_an_error_after_a_tool_call(execute: Execute, says: Callable[
     [
         ([], 1, ("agent-start-failed", True)),
         (["usage: claude"], 2, ("agent-start-failed", True)),
-        ([INIT], 1, ("agent-protocol", False)),
+        ([INIT], 1, ("agent-crashed", True)),
+        ([INIT, {**DONE, "is_error": True, "result": "no idea"}], 1, ("agent-protocol", False)),
         ([INIT, {**DONE, "is_error": True, "result": "Connection error: ECONNREFUSED"}], 1, ("provider-error", True)),
         ([], 0, ("agent-protocol", False)),
         (["usage: claude"], 0, ("agent-protocol", False)),
     ],
-    ids=["nothing", "usage", "begun", "no connection", "nothing, in order", "usage, in order"],
+    ids=["nothing", "usage", "begun", "no reason", "no connection", "nothing, in order", "usage, in order"],
 )
 async def test_an_agent_that_did_nothing(
     execute: Execute, says: Callable[..., str], lines: list[object], code: int, expected: tuple[str, bool]
@@ -77,6 +78,26 @@ async def test_an_agent_that_did_nothing(
     if code == 0 and lines:
         assert error.details is not None
         assert error.details["line"] == "usage: claude"
+
+
+UNFINISHED: dict[str, tuple[object, ...]] = {
+    "copilot": ({"type": "assistant.message", "data": {"content": "hi"}},),
+    "claude": (INIT, SAID),
+    "codex": ({"type": "thread.started"}, {"type": "item.completed", "item": {"type": "agent_message", "text": "hi"}}),
+    "gemini": ({"type": "message", "role": "assistant", "content": "hi"},),
+    "opencode": ({"type": "text", "part": {"text": "hi"}}, {"type": "step_finish", "part": {"reason": "tool-calls"}}),
+}
+
+
+@pytest.mark.parametrize("dialect", UNFINISHED)
+async def test_a_wrapper_whose_agent_was_killed(execute: Execute, says: Callable[..., str], dialect: str) -> None:
+    config = {"command": [says(*UNFINISHED[dialect], code=1)], "dialect": dialect}
+    error = await error_of(execute, config)
+    assert (error.code, error.retryable) == ("agent-crashed", True)
+    assert error.trajectory is not None
+    assert error.trajectory.output == "hi"
+    # What ends in order is taken as it is.
+    assert (await execute({**config, "command": [says(*UNFINISHED[dialect])]})).output == "hi"
 
 
 async def test_a_limit_of_the_agent_ends_the_session_and_is_no_error(

@@ -64,6 +64,10 @@ def failure_of(
         return _provider_failure(status, message, details, stderr)
     if parsed.error is not None and _CONNECTION.search(parsed.error):
         return Failure(message=message, code="provider-error", retryable=True, details=details)
+    if parsed.error is None and parsed.unfinished:
+        # Programs that start the real one tell its crash by an exit code of their own.
+        crash = f"the agent ended in the middle of a turn, with exit code {done.returncode}{_last_line(stderr)}"
+        return Failure(message=crash, code="agent-crashed", retryable=True, details=details)
     return Failure(message=message, details=details)
 
 

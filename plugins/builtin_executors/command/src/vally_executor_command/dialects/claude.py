@@ -48,6 +48,7 @@ class ClaudeLines(JsonLines):
             case "user":
                 self._user(line)
             case "result":
+                self.ended()
                 self._result(line)
             case "stream_event":
                 pass

@@ -54,10 +54,12 @@ class CodexLines(JsonLines):
             case "item.started" | "item.updated" | "item.completed":
                 self._item(mapping(line.get("item")), done=type_ == "item.completed")
             case "turn.completed":
+                self.ended()
                 self.going_on()
                 self._responses.end()
                 self._usage(mapping(line.get("usage")))
             case "turn.failed":
+                self.ended()
                 message = string(mapping(line.get("error")).get("message")) or ""
                 self.fail(message, _status(message))
             case "error":

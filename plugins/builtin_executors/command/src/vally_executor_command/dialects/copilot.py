@@ -76,6 +76,7 @@ class CopilotLines(JsonLines):
             case "session.error":
                 self._error(data)
             case "result":
+                self.ended()
                 self.session_id = string(line.get("sessionId"))
             case _:
                 self._session(type_, data, envelope)

@@ -39,6 +39,7 @@ class GeminiLines(JsonLines):
             case "tool_result":
                 self._tool_result(line, at)
             case "result":
+                self.ended()
                 self._result(line, at)
             case _:
                 self.custom(type_, line, at=at)

@@ -33,7 +33,7 @@ class JsonLines(ABC):
         self.totals: dict[str, Any] = dict(output.before)
         self._events: list[Event] = []
         self._arrived: str | None = None
-        self._understood = False
+        self._understood = self._ended = False
 
     @classmethod
     def parse(cls, output: TurnOutput) -> ParsedTurn:
@@ -61,6 +61,7 @@ class JsonLines(ABC):
             builtin_skills=self.builtin_skills,
             metadata=self.metadata,
             unreadable=unreadable,
+            unfinished=self._understood and not self._ended,
             totals=self.totals,
         )
 
@@ -99,6 +100,10 @@ class JsonLines(ABC):
     def custom(self, event_type: str, data: Mapping[str, Any], **envelope: Any) -> None:
         """Append something that is only kept."""
         self.add("custom", {**data, "eventType": event_type or "unknown"}, **envelope)
+
+    def ended(self) -> None:
+        """The line that ends a turn was there."""
+        self._ended = True
 
     def fail(self, message: str, status: int | None = None) -> None:
         """The turn ended with this error."""

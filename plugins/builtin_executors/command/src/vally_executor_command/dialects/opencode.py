@@ -71,8 +71,11 @@ class OpencodeLines(JsonLines):
         self.add("token_usage", {key: value for key, value in data.items() if key != "model"}, at=at)
         self.add("turn_end", {}, at=at)
         self.end_reason = _STOPS.get(str(part.get("reason")))
+        if part.get("reason") != "tool-calls":
+            self.ended()
 
     def _error(self, error: Mapping[str, Any]) -> None:
+        self.ended()
         data = mapping(error.get("data"))
         message = string(data.get("message")) or string(error.get("message")) or string(error.get("name")) or ""
         if error.get("name") == "MessageOutputLengthError":

@@ -34,7 +34,8 @@ class ParsedTurn:
     agent ended for another reason than being done. `failed_servers` are MCP servers that did not come up, with what is
     known; `skills` the names of those that the agent has, `builtin_skills` those of them that are its own. `metadata`
     goes into that of the trajectory. `unreadable` is the beginning of an output that has nothing of the dialect in it.
-    `totals` are counts that run on over the turns of a session.
+    `unfinished` tells that the agent began but did not write what ends a turn. `totals` are counts that run on over the
+    turns of a session.
     """
 
     events: tuple[Event, ...]
@@ -48,6 +49,7 @@ class ParsedTurn:
     builtin_skills: tuple[str, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
     unreadable: str | None = None
+    unfinished: bool = False
     totals: Mapping[str, Any] = field(default_factory=dict)
 
     @property

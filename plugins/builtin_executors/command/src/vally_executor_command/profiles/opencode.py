@@ -96,7 +96,8 @@ class Opencode(Profile):
         }
         if trial.home is not None:
             config["instructions"] = [str(found)] if found else []
-            config["skills"] = {"paths": [str(trial.work_dir / self.skills_dir)]}
+            skills = trial.work_dir / self.skills_dir
+            config["skills"] = {"paths": [str(skills)] if skills.is_dir() else []}
         if trial.servers:
             config["mcp"] = {name: _server(server) for name, server in trial.servers.items()}
             config["tools"] = dict(_tools(trial.servers))
