@@ -15,13 +15,16 @@ DEFAULTS = {"copilot-sdk", "local", "copilot"}
 # Words of the formats and of the command line that some plugin happens to have as its name too.
 VOCABULARY = {
     "anthropic": "a wire family of the provider shape",
+    "compare": "a method of graders",
     "command": "a kind of plugin, and a key of MCP servers",
     "init": "a subcommand of git",
+    "experiment": "a kind of run, and a key of its records",
     "schema": "how a judge may be asked to answer",
     "completed": "an end reason, and the status of a run",
     "jsonl": "a value of --output, and a suffix of data files",
     "lint": "a function of the library, which calls the command of that name",
     "openai": "a wire family of the provider shape",
+    "oracle": "a fact about graders",
     "program": "the description of the command of an MCP server",
     "prompt": "a key of a stimulus",
     "runs": "a key of the defaults of a spec, and an option",

@@ -52,18 +52,25 @@ def cells(text: str) -> int:
     """Columns that a text takes on a terminal."""
     if text.isascii():
         return len(text)
-    from rich.cells import cell_len
+    from wcwidth import width
 
-    return cell_len(text)
+    columns: int = width(text)
+    return columns
 
 
 def cut_to_cells(text: str, limit: int) -> str:
     """At most `limit` columns, the last character an ellipsis when something was cut."""
     if cells(text) <= limit:
         return text
-    from rich.cells import set_cell_size
+    from wcwidth import iter_graphemes
 
-    return f"{set_cell_size(text, limit - 1).rstrip()}…" if limit > 1 else "…"
+    kept, columns = [], 0
+    for cluster in iter_graphemes(text):
+        columns += cells(cluster)
+        if columns > limit - 1:
+            break
+        kept.append(cluster)
+    return f"{''.join(kept).rstrip()}…"
 
 
 def pad(text: str, width: int) -> str:

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -25,7 +26,6 @@ from vally import (
     RunContext,
     __version__,
 )
-from vally.cli.display import DisplayOptions
 from vally.testing import plugin_host, run_cli
 from vally_command_doctor.examination import examine
 from vally_command_doctor.findings import Findings
@@ -150,7 +150,8 @@ def examined(tmp_path: Path, *plugins: object, env: dict[str, str] | None = None
 
 
 def printed(findings: Findings, tmp_path: Path, capsys: pytest.CaptureFixture[str], **display: Any) -> list[str]:
-    context = CliContext(environ={}, cwd=tmp_path, display=DisplayOptions(**display))
+    context = CliContext(environ={}, cwd=tmp_path)
+    context.display = replace(context.display, **display)
     print_report(findings, context, "text")
     return capsys.readouterr().out.splitlines()
 
