@@ -1,0 +1,1 @@
+"""The HTTP server: API and dashboard over a store."""

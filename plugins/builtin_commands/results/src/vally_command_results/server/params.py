@@ -1,0 +1,239 @@
+"""The parameters of the API; unknown ones and malformed values are errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from vally import parse_timestamp, timestamp
+from vally_command_results.query.filters import OutcomeFilter, RunFilter
+from vally_command_results.query.metrics import METRICS
+from vally_command_results.query.paging import DEFAULT_LIMIT, MAX_LIMIT, PageRequest
+
+
+def _alternatives(value: object) -> object:
+    """Values of a repeated parameter, and of comma lists in it."""
+    values = value if isinstance(value, (list, tuple)) else [value]
+    return tuple(part for item in values if isinstance(item, str) for part in item.split(",") if part)
+
+
+def _time(value: object) -> object:
+    moment = parse_timestamp(value) if isinstance(value, str) else None
+    if moment is None:
+        raise ValueError("is not a time such as 2026-07-24T01:00:00Z")
+    return timestamp(moment)
+
+
+def _metric(value: str) -> str:
+    if value not in METRICS:
+        raise ValueError(f"no metric '{value}'; there are {', '.join(METRICS)}")
+    return value
+
+
+Text = Annotated[str, Field(max_length=1024)]
+Texts = Annotated[tuple[Text, ...], BeforeValidator(_alternatives)]
+Numbers = Annotated[tuple[Annotated[int, Field(ge=0)], ...], BeforeValidator(_alternatives)]
+Time = Annotated[str | None, BeforeValidator(_time)]
+MetricName = Annotated[str, AfterValidator(_metric), Field(json_schema_extra={"enum": [*METRICS]})]
+Verdict = Literal["pass", "fail", "error", "skipped", "ungraded"]
+RunSort = Literal["-startedAt", "startedAt", "name", "-passRate", "passRate", "-durationMs"]
+OutcomeSort = Literal[
+    "seq", "-startedAt", "score", "-score", "durationMs", "-durationMs", "totalTokens", "-totalTokens"
+]
+
+
+class Parameters(BaseModel):
+    """Parameters of an endpoint, in camelCase."""
+
+    model_config = ConfigDict(alias_generator=to_camel, extra="forbid", frozen=True)
+
+
+class NoParameters(Parameters):
+    """An endpoint without parameters."""
+
+
+class Page(Parameters):
+    """Which page."""
+
+    cursor: Annotated[str | None, Field(max_length=1024)] = None
+    limit: Annotated[int, Field(ge=1, le=MAX_LIMIT)] = DEFAULT_LIMIT
+
+    @property
+    def request(self) -> PageRequest:
+        """The same for questions to the store."""
+        return PageRequest(self.cursor, self.limit)
+
+
+class RunFilters(Parameters):
+    """Which runs."""
+
+    q: Text | None = None
+    eval_name: Texts = ()
+    model: Texts = ()
+    variant: Texts = ()
+    kind: Annotated[tuple[Literal["eval", "experiment", "grade"], ...], BeforeValidator(_alternatives)] = ()
+    group: Texts = ()
+    verdict: Annotated[
+        tuple[Literal["pass", "fail", "error", "partial", "incomplete"], ...], BeforeValidator(_alternatives)
+    ] = ()
+    since: Time = None
+    until: Time = None
+
+    def filter(self) -> RunFilter:
+        """The same for questions to the store."""
+        return RunFilter(**_fields(self, RunFilter.__dataclass_fields__))
+
+
+class Runs(RunFilters, Page):
+    """A list of runs."""
+
+    sort: RunSort = "-startedAt"
+
+
+class OutcomeFilters(Parameters):
+    """Which outcomes."""
+
+    eval_name: Texts = ()
+    stimulus: Texts = ()
+    q: Text | None = None
+    model: Texts = ()
+    variant: Texts = ()
+    status: Annotated[tuple[Literal["success", "error", "skipped"], ...], BeforeValidator(_alternatives)] = ()
+    verdict: Annotated[tuple[Verdict, ...], BeforeValidator(_alternatives)] = ()
+    trial_index: Numbers = ()
+    tag: Texts = ()
+    grader: Texts = ()
+    grader_passed: bool | None = None
+    tool: Texts = ()
+    min_score: Annotated[float | None, Field(ge=0, le=1)] = None
+    max_score: Annotated[float | None, Field(ge=0, le=1)] = None
+
+    def filter(self, *run_ids: str) -> OutcomeFilter:
+        """The same for questions to the store."""
+        return OutcomeFilter(
+            **{**_fields(self, OutcomeFilter.__dataclass_fields__), **({"run_id": run_ids} if run_ids else {})}
+        )
+
+
+class RunOutcomes(OutcomeFilters, Page):
+    """A list of the outcomes of a run."""
+
+    sort: OutcomeSort | None = None
+
+
+class Outcomes(RunOutcomes):
+    """A list of outcomes of all runs."""
+
+    run_id: Texts = ()
+
+
+class Events(Page):
+    """A page of a trajectory."""
+
+    limit: Annotated[int, Field(ge=1, le=MAX_LIMIT)] = MAX_LIMIT
+    type: Texts = ()
+    turn: Numbers = ()
+    agent_id: Texts = ()
+
+
+class DiffTurn(Parameters):
+    """Whose diff."""
+
+    turn: Annotated[int | None, Field(ge=0)] = None
+
+
+class Some(Parameters):
+    """Which outcomes of a run a table is about."""
+
+    eval_name: Texts = ()
+    stimulus: Texts = ()
+    model: Texts = ()
+
+    def filter(self) -> OutcomeFilter:
+        """The same for questions to the store."""
+        return OutcomeFilter(**_fields(self, OutcomeFilter.__dataclass_fields__))
+
+
+class Graders(Some):
+    """The graders of a run."""
+
+    depth: Annotated[int, Field(ge=0, le=1)] = 0
+
+
+class Matrix(Parameters):
+    """The axes of a score matrix."""
+
+    metric: MetricName = "pass_rate"
+    rows: Annotated[str, Field(pattern=r"^(stimulus|eval|grader|graderType|tag:.+)$", max_length=1024)] = "stimulus"
+    columns: Literal["model", "variant", "eval"] = "model"
+    eval_name: Texts = ()
+    model: Texts = ()
+    tag: Texts = ()
+
+    def filter(self) -> OutcomeFilter:
+        """The same for questions to the store."""
+        return OutcomeFilter(**_fields(self, OutcomeFilter.__dataclass_fields__))
+
+
+class Compare(Parameters):
+    """Which runs to compare."""
+
+    runs: Texts
+    metric: MetricName = "pass_rate"
+    eval_name: Texts = ()
+    only_changed: bool = False
+
+
+class Trends(Parameters):
+    """What to follow over runs."""
+
+    metric: MetricName = "pass_rate"
+    group_by: Literal["eval", "stimulus", "model", "variant"] = "eval"
+    eval_name: Texts = ()
+    stimulus: Texts = ()
+    model: Texts = ()
+    kind: Annotated[tuple[Literal["eval", "experiment", "grade"], ...], BeforeValidator(_alternatives)] = ()
+    since: Time = None
+    until: Time = None
+    limit: Annotated[int, Field(ge=1, le=200)] = 200
+
+    def filters(self) -> tuple[RunFilter, OutcomeFilter]:
+        """Which runs, and which of their outcomes."""
+        runs = RunFilter(**_fields(self, ("eval_name", "model", "kind", "since", "until")))
+        return runs, OutcomeFilter(**_fields(self, ("eval_name", "stimulus", "model")))
+
+
+class GradersAcross(Parameters):
+    """Which runs the graders of all runs are about."""
+
+    eval_name: Texts = ()
+    model: Texts = ()
+    since: Time = None
+    until: Time = None
+    limit: Annotated[int, Field(ge=1, le=MAX_LIMIT)] = DEFAULT_LIMIT
+
+    def filter(self) -> RunFilter:
+        """The same for questions to the store."""
+        return RunFilter(**_fields(self, ("eval_name", "model", "since", "until")))
+
+
+class Distribution(Parameters):
+    """What a histogram shows."""
+
+    metric: Literal["duration_ms", "wall_time_ms", "score", "turns", "tool_calls", "total_tokens"] = "duration_ms"
+    bins: Annotated[int, Field(ge=1, le=100)] = 20
+    group_by: Literal["model", "eval", "verdict"] = "model"
+
+
+class Comparisons(Page):
+    """A list of judged comparisons."""
+
+    group: Texts = ()
+
+
+def _fields(parameters: Parameters, names: Iterable[str]) -> dict[str, Any]:
+    known = type(parameters).model_fields
+    return {name: getattr(parameters, name) for name in names if name in known}
