@@ -60,7 +60,7 @@ class ReporterFeed:
 
     async def put(self, method: str, event: Any) -> None:
         """Queue one event, waiting while the queue is full."""
-        while self._wants(method) and len(self._calls) >= QUEUE_LIMIT:
+        while self.wants(method) and len(self._calls) >= QUEUE_LIMIT:
             if self._room.is_set():
                 self._room = anyio.Event()
             await self._while_it_works(self._room)
@@ -78,14 +78,15 @@ class ReporterFeed:
 
     def put_nowait(self, method: str, event: Any) -> None:
         """Queue one event, or drop it when the queue is full."""
-        if not self._wants(method) or len(self._calls) >= QUEUE_LIMIT:
+        if not self.wants(method) or len(self._calls) >= QUEUE_LIMIT:
             return
         self._calls.append(_Call(method, event))
         if self._idle.is_set():
             self._idle = anyio.Event()
         self._wake.set()
 
-    def _wants(self, method: str) -> bool:
+    def wants(self, method: str) -> bool:
+        """Whether it still handles such events."""
         return not self.disabled and method in self._methods
 
     async def run(self) -> None:
@@ -227,12 +228,14 @@ class ReporterBoard:
     async def send(self, method: str, event: Any) -> None:
         """Queue an event for every reporter."""
         for feed in self.feeds:
-            await feed.put(method, event)
+            if feed.wants(method):
+                await feed.put(method, event)
 
     def send_nowait(self, method: str, event: Any) -> None:
         """Queue an event where there is room; for phases, which may be dropped."""
         for feed in self.feeds:
-            feed.put_nowait(method, event)
+            if feed.wants(method):
+                feed.put_nowait(method, event)
 
     async def finish(
         self, make_event: Callable[[Mapping[str, Path]], Any], on_wait: Callable[[str], None]

@@ -68,6 +68,8 @@ class _Session:
 
     async def _stopped_during(self, seconds: float) -> bool:
         """Wait; true when a stop or the agent's own time limit came first."""
+        if not seconds and self._options.stop.reason is None and self._soft_deadline == float("inf"):
+            return False
         left = self._soft_deadline - time.monotonic()
         with anyio.move_on_after(min(seconds, left)):
             await self._options.stop.wait()

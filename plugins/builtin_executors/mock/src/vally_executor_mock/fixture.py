@@ -98,8 +98,10 @@ def _with_events(value: Any, pointer: str) -> dict[str, Any]:
 def _inside(directory: Path, name: str) -> Path | None:
     # A stimulus may have any name, `../x` and one that is too long for the file system included.
     try:
+        if not (directory / name).is_file():
+            return None
         path = (directory / name).resolve()
-        return path if path.is_relative_to(directory.resolve()) and path.is_file() else None
+        return path if path.is_relative_to(directory.resolve()) else None
     except (OSError, ValueError):
         return None
 
