@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import agents
+import plain_mcp_server
 import psutil
 import pytest
-from agent_scenarios import AGENTS, SHELL_IN_STREAM, config, shell, two_turns
+from agent_scenarios import AGENTS, MCP_IN_STREAM, SHELL_IN_STREAM, config, shell, skill_and_server, two_turns
 from programs import records_of, run_dir
 
 from vally.testing import MockLlm, MockRequest
@@ -56,7 +57,8 @@ def evaluate(
     for folder in ("home", "scratch"):
         (root / folder).mkdir(exist_ok=True)
     env = {
-        "PATH": f"{agent.program.parent}{os.pathsep}{os.environ['PATH']}",
+        # opencode needs a search program for its skills, and would fetch one.
+        "PATH": os.pathsep.join((str(agent.program.parent), *_places_of_rg(agent), os.environ["PATH"])),
         "HOME": str(home or root / "home"),
         "XDG_CACHE_HOME": str(agent.folder / "cache"),
         "VALLY_CACHE_DIR": str(root / "cache"),
@@ -72,29 +74,48 @@ def evaluate(
     )
 
 
+def _places_of_rg(agent: agents.Agent) -> list[str]:
+    if agent.program.name != "opencode":
+        return []
+    return [str(found.parent) for found in (agents.copilot().folder / "cache").rglob("rg") if found.is_file()]
+
+
 def test_one_scenario_for_all_agents(agent: agents.Agent, name: str, tmp_path: Path) -> None:
+    skill = tmp_path / "skills" / "greeter" / "SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("---\nname: greeter\ndescription: Greets people.\n---\nSay hello.\n")
+    server = {"type": "stdio", "command": sys.executable, "args": [plain_mcp_server.__file__]}
     graders = [
         {"type": "file-contains", "config": {"path": "hello.txt", "value": "hello"}},
         {"type": "diff-contains", "config": {"value": "+hello"}, "turn": 0},
-        {"type": "output-contains", "config": {"substring": "The second is done."}},
+        {"type": "output-contains", "config": {"substring": "The third is done."}},
         {"type": "tool-calls", "config": {"required": [SHELL_IN_STREAM[name]]}, "turn": 1},
+        {"type": "tool-calls", "config": {"required": [MCP_IN_STREAM[name]]}, "turn": 2},
+        {"type": "skill-invocation", "config": {"required": ["greeter"]}},
         {"type": "completed"},
-        {"type": "turn-count", "config": {"max": 5}},
     ]
-    stimulus = {"name": "two-turns", "turns": list(two_turns(name, "hello.txt")), "graders": graders}
-    with MockLlm(api_key=KEY) as server:
-        write_eval(tmp_path, name, server.url, [stimulus])
+    stimulus = {
+        "name": "three-turns",
+        "turns": [*two_turns(name, "hello.txt"), skill_and_server(name)],
+        "environment": {"skills": ["skills/greeter"], "mcpServers": {"calc": server}},
+        "graders": graders,
+    }
+    with MockLlm(api_key=KEY) as model:
+        write_eval(tmp_path, name, model.url, [stimulus])
         done = evaluate(tmp_path, agent, "--require-pass", "--log-level", "debug")
-        requests = server.requests
+        requests = model.requests
     assert done.returncode == 0, done.stdout + done.stderr
-    record = records_of(tmp_path)[0]
-    trajectory = record["trajectory"]
+    trajectory = records_of(tmp_path)[0]["trajectory"]
     assert (trajectory["endReason"], trajectory["metadata"]["profile"]) == ("completed", name)
     assert trajectory["metadata"]["executorVersion"] == agent.version
+    results = [event["data"] for event in trajectory["events"] if event["type"] == "tool_result"]
+    assert "The sum is 5." in str(results[-1]["result"])
     usage = trajectory["metrics"]["tokenUsage"]
-    assert (usage["inputTokens"], usage["outputTokens"], usage["cacheReadTokens"]) == (6000, 50, 400)
+    assert (usage["inputTokens"], usage["outputTokens"], usage["cacheReadTokens"]) == (10_800, 75, 400)
     assert list(usage["byModel"]) == ["mock-model"]
-    assert [request.status for request in requests] == [200] * 5
+    assert [request.status for request in requests] == [200] * 8
+    # Skills and files of the agent itself are part of what it finds, not of what it did.
+    assert re.findall(r"^\+\+\+ (.*)$", trajectory["diff"], re.MULTILINE) == ["b/hello.txt"]
     no_secret_in(tmp_path, done, requests)
 
 

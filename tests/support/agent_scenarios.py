@@ -32,6 +32,13 @@ _SHELL = {
 }
 SHELL_IN_STREAM = {**{name: tool for name, (tool, _) in _SHELL.items()}, "codex": "bash"}
 WRITE_IN_STREAM = {**{name: tool for name, (tool, *_) in _WRITE.items()}, "codex": "bash"}
+MCP_IN_STREAM = {
+    "copilot": "calc-add",
+    "claude": "mcp__calc__add",
+    "codex": "mcp__calc__add",
+    "gemini": "mcp_calc_add",
+    "opencode": "calc_add",
+}
 
 
 def call(tool: str, **arguments: Any) -> str:
@@ -54,6 +61,15 @@ def shell(agent: str, command: str) -> str:
     return call(tool, **{key: command}, **described)
 
 
+_SKILL = {
+    "copilot": call("skill", skill="greeter"),
+    "claude": call("Skill", skill="greeter"),
+    "codex": shell("codex", "cat .agents/skills/greeter/SKILL.md"),
+    "gemini": call("activate_skill", name="greeter"),
+    "opencode": call("skill", name="greeter"),
+}
+
+
 def two_turns(agent: str, path: str) -> tuple[str, str]:
     """A tool call that writes a file, a shell call that fails, text; then a shell call and text."""
     first = (
@@ -68,6 +84,20 @@ def two_turns(agent: str, path: str) -> tuple[str, str]:
     )
     second = ("Go on.", "!usage 1300 10", shell(agent, "echo two"), "!usage 1400 5", "!say The second is done.")
     return "\n".join(first), "\n".join(second)
+
+
+def skill_and_server(agent: str) -> str:
+    """Takes up the skill `greeter`, and calls the tool `add` of the MCP server `calc`."""
+    lines = (
+        "Use both.",
+        "!usage 1500 10",
+        _SKILL[agent],
+        "!usage 1600 10",
+        call(MCP_IN_STREAM[agent], a=2, b=3),
+        "!usage 1700 5",
+        "!say The third is done.",
+    )
+    return "\n".join(lines)
 
 
 def refused(_agent: str, _path: str) -> tuple[str]:

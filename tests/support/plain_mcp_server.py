@@ -1,0 +1,38 @@
+"""A small MCP server over standard streams with one tool, `add`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+INTEGER = {"type": "integer"}
+ADD = {
+    "name": "add",
+    "description": "Adds two numbers.",
+    "inputSchema": {"type": "object", "properties": {"a": INTEGER, "b": INTEGER}, "required": ["a", "b"]},
+}
+
+
+def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
+    if method == "initialize":
+        server = {"name": "calc", "version": "1"}
+        return {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": server}
+    if method == "tools/list":
+        return {"tools": [ADD]}
+    if method == "tools/call":
+        numbers = params["arguments"]
+        return {"content": [{"type": "text", "text": f"The sum is {numbers['a'] + numbers['b']}."}]}
+    return {}
+
+
+def main() -> None:
+    for line in sys.stdin:
+        message = json.loads(line)
+        if "id" in message:
+            result = answer(message["method"], message.get("params") or {})
+            print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+
+
+if __name__ == "__main__":
+    main()
