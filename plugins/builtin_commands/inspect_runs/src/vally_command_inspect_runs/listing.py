@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vally import (
     Style,
+    UsageError,
     VallyError,
     cells,
     elapsed,
@@ -42,10 +43,23 @@ _MOST_EVALS = 40
 
 def list_runs(context: CliContext, word: str | None, options: Mapping[str, Any]) -> int:
     """Print the list; returns the exit code. Raises `VallyError` when a named directory does not exist."""
+    store = options["store"]
+    if store is not None:
+        if word is not None:
+            raise UsageError("--store and a directory exclude each other")
+        from vally_command_inspect_runs.store import open_store
+
+        with open_store(store, context) as opened:
+            return _print(opened.facts(), store, context, options)
     roots = _roots(context, word)
+    where = ", ".join(_shown(root, context.cwd) for root in roots)
+    return _print(_facts(roots, context), where, context, options)
+
+
+def _print(found: Iterable[RunFacts], where: str, context: CliContext, options: Mapping[str, Any]) -> int:
     matches = name_matcher(options["eval_glob"], "--eval") if options["eval_glob"] is not None else None
     rows: list[RunFacts] = []
-    for facts in _facts(roots, context):
+    for facts in found:
         if matches is not None and not any(matches(name) for name in facts.evals):
             continue
         if options["failed"] and facts.verdict not in FAILED_VERDICTS:
@@ -53,7 +67,7 @@ def list_runs(context: CliContext, word: str | None, options: Mapping[str, Any])
         rows.append(facts)
         if len(rows) == options["limit"]:
             break
-    lines = [_document(rows, context)] if options["output"] == "json" else list(_table(rows, roots, context))
+    lines = [_document(rows, context)] if options["output"] == "json" else list(_table(rows, where, context))
     text = "".join(f"{line}\n" for line in lines)
     if options["output"] == "text":
         text = fit_glyphs(report_block(text, context.environ), sys.stdout)
@@ -94,9 +108,9 @@ def _shown(path: Path, base: Path) -> str:
     return path.as_posix() if relative.startswith("../") else relative
 
 
-def _table(rows: Sequence[RunFacts], roots: Sequence[Path], context: CliContext) -> Iterator[str]:
+def _table(rows: Sequence[RunFacts], where: str, context: CliContext) -> Iterator[str]:
     if not rows:
-        yield f"no runs in {', '.join(_shown(root, context.cwd) for root in roots)}"
+        yield f"no runs in {where}"
         return
     style = Style(use_color(context.display.color, context.environ, sys.stdout))
     table = [_row(facts, context) for facts in rows]
@@ -118,7 +132,7 @@ def _row(facts: RunFacts, context: CliContext) -> tuple[str, ...]:
     rate = facts.pass_rate
     return (
         timestamp(facts.started)[:19].replace("T", " ") if facts.started else ABSENT,
-        name_line(_shown(facts.run.path, context.cwd)),
+        name_line(facts.shown or _shown(facts.run.path, context.cwd)),
         one_line(facts.kind),
         _evals(facts.evals),
         str(facts.trials),

@@ -47,6 +47,8 @@ class RunFacts:
     verdict: str = "incomplete"
     duration_ms: int | None = None
     problems: list[str] = field(default_factory=list)
+    shown: str | None = None
+    """How lists name it when its directory may be gone."""
 
     @property
     def pass_rate(self) -> float | None:

@@ -14,6 +14,7 @@ from vally import CliContext, display_options
 @click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="At most so many, the newest.")
 @click.option("--eval", "eval_glob", metavar="GLOB", help="Only runs with an eval of such a name.")
 @click.option("--failed", is_flag=True, help="Only runs that did not pass.")
+@click.option("--store", metavar="PATH", help="List the runs of a store instead of directories.")
 @click.option("--output", type=click.Choice(["text", "json"]), default="text", help="Format.")
 @display_options
 @click.pass_obj

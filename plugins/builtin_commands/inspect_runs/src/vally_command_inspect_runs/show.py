@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -66,7 +67,15 @@ class Show:
     def execute(self) -> int:
         """Do everything; returns the exit code. Raises `VallyError` when there is nothing to show."""
         project = project_of(self._context)
-        run = find_run(self._word, self._context, project)
+        store = self._options["store"]
+        if store is None:
+            return self._show(find_run(self._word, self._context, project), project)
+        from vally_command_inspect_runs.store import open_store
+
+        with tempfile.TemporaryDirectory(prefix="vally-show-") as directory, open_store(store, self._context) as opened:
+            return self._show(opened.export(self._word, Path(directory).resolve()), project)
+
+    def _show(self, run: StoredRun, project: Project) -> int:
         parts = [read_part(part.results, self._shown(part.results)) for part in run.parts]
         if not any(trials.entries for trials in parts):
             raise nothing_recorded(run, parts, self._shown(run.parts[0].results if run.is_file else run.path))

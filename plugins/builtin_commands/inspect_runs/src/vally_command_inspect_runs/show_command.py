@@ -20,6 +20,7 @@ from vally import CliContext, display_options
 @click.option("--diff", is_flag=True, help="Only what changed in the workspace.")
 @click.option("--full", is_flag=True, help="Shorten nothing.")
 @click.option("--output", type=click.Choice(["text", "json"]), default="text", help="Format; json prints the records.")
+@click.option("--store", metavar="PATH", help="Take the run out of a store.")
 @display_options
 @click.pass_obj
 def _command(context: CliContext, /, run: str | None, **options: Any) -> int:
