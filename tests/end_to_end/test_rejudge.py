@@ -242,3 +242,17 @@ def test_a_run_that_goes_on_is_left_alone(subject: Subject) -> None:
     assert "the run has no summary" in unfinished.stderr
     assert subject.results.read_bytes() == b"".join(lines[:-1])
     assert not (subject.run_dir / ".lock").exists()
+
+
+def test_an_experiment(subject: Subject) -> None:
+    subject.project.eval("e", [stimulus("s", PROMPT)], defaults={"executor": "mock", **BY_SCRIPT})
+    variants = {"base": {}, "other": {"overrides": {"model": "x"}}}
+    file = subject.project.experiment(variants=variants, vary=["/defaults/model"], baseline="base")
+    made = subject.run(["experiment", "run", file.name, "--output-dir", "out"], failing)
+    assert made.exit_code == 1
+    result = subject.rejudge(answers=only("m1"))
+    assert result.exit_code == 0, result.stdout + result.stderr
+    assert "2 verdicts of 2 found" in result.stdout
+    summary = json.loads((subject.run_dir / "experiment-summary.json").read_text())
+    assert (summary["passed"], summary["hadExecutionErrors"]) == (True, False)
+    assert [variant["passed"] for variant in summary["variants"]] == [True, True]

@@ -106,14 +106,15 @@ def _age(run: StoredRun) -> tuple[datetime, int, str]:
 
 
 def started_at(run: StoredRun) -> datetime | None:
-    """When a run started: by its manifest, else the name of its directory, else the time of its file."""
+    """When a run started: by the name of its directory, else its manifest, else the time of its file."""
     from vally.model.jsonio import parse_timestamp
 
+    named = _STARTED.fullmatch(run.path.name)
+    # Manifests name every item of a run, so they can be long.
+    if named and (moment := parse_timestamp(f"{named[1]}:{named[2]}:{named[3]}.{named[4]}Z")):
+        return moment
     moment = parse_timestamp(run.manifest().get("startedAt"))
     if moment is not None:
-        return moment
-    named = _STARTED.fullmatch(run.path.name)
-    if named and (moment := parse_timestamp(f"{named[1]}:{named[2]}:{named[3]}.{named[4]}Z")):
         return moment
     for part in run.parts:
         with contextlib.suppress(OSError):

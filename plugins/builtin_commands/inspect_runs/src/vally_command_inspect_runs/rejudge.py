@@ -22,12 +22,13 @@ from vally import (
     one_line,
     plural,
     print_warning,
+    read_json,
     record_line,
     report_block,
     reporting,
 )
 from vally_command_inspect_runs.asking import Asker, Slot
-from vally_command_inspect_runs.rewriting import Rewriting
+from vally_command_inspect_runs.rewriting import Rewriting, update_experiment
 from vally_command_inspect_runs.show import project_of, read_part
 
 if TYPE_CHECKING:
@@ -84,7 +85,10 @@ class Rejudge:
     def _manifest_specs(self, run: StoredRun) -> list[str]:
         """The specs of the run as paths from here. Raises `VallyError` when the run does not tell or one is gone."""
         named = [item.get("path") for item in run.manifest().get("specs") or () if isinstance(item, dict)]
-        paths = [path for path in named if isinstance(path, str)]
+        if run.is_experiment:
+            planned = read_json(run.path / "plan-snapshot.json").get("evals") or ()
+            named += dict.fromkeys(item.get("evalFile") for item in planned if isinstance(item, dict))
+        paths = list(dict.fromkeys(path for path in named if isinstance(path, str)))
         if not paths:
             hint = "name the specs with --eval-spec"
             raise VallyError("the run does not tell its specs", where=run.path.name, hints=(hint,))
@@ -124,6 +128,8 @@ class Rejudge:
                     summary = trials.summary
                 self._lines(rewriting, summary)
                 summaries.append(summary)
+        if run.is_experiment and any(slot.changed for slot in asker.slots):
+            update_experiment(run.path, summaries)
         return self._close(run, asker.slots, summaries)
 
     def _tell(self, slots: Sequence[Slot]) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from vally import (
     atomic_write,
     dump_record,
     print_warning,
+    read_json,
     record_line,
 )
 from vally_command_inspect_runs.replay import Replay, ReplaySettings, load_result
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from vally import CliContext, PluginHost, StoredTrials, TrialEntry
 
 PREVIOUS = ".prev"
+EXPERIMENT_SUMMARY = "experiment-summary.json"
 REPORTS = {"markdown": "eval-results.md", "html": "eval-results.html", "junit": "eval-results.junit.xml"}
 
 
@@ -144,3 +147,20 @@ def _write_reports(path: Path, context: CliContext, host: PluginHost) -> None:
             Replay(trials, settings).tell(host.create(record))
         except Exception as error:
             print_warning(f"{file} was not written anew: {type(error).__name__}: {error}")
+
+
+def update_experiment(directory: Path, summaries: Sequence[RunSummary]) -> None:
+    """Let the summary of an experiment tell the verdicts that its variants have now."""
+    path = directory / EXPERIMENT_SUMMARY
+    document = read_json(path)
+    variants = document.get("variants")
+    if not isinstance(variants, list):
+        return
+    for variant in variants:
+        name = variant.get("name") if isinstance(variant, dict) else None
+        now = next((item for item in summaries if any(part.variant == name for part in item.evals)), None)
+        if now is not None:
+            variant |= {"passed": now.passed, "evals": [dump_record(part) for part in now.evals]}
+    document["passed"] = all(item.passed for item in summaries)
+    document["hadExecutionErrors"] = any(item.had_execution_errors for item in summaries)
+    atomic_write(path, json.dumps(document, ensure_ascii=False, indent=2) + "\n")
