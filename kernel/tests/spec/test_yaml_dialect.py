@@ -419,9 +419,11 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=6), inner, max_size=4),
     max_leaves=8,
 )
+# A key of YAML has at most 1024 characters, as it is written.
+JSON_KEYS = st.text(max_size=50)
 EXACT = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53) + 1, 2**53 - 1) | st.floats(-1e30, 1e30) | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    lambda inner: st.lists(inner) | st.dictionaries(JSON_KEYS, inner),
     max_leaves=15,
 )
 
