@@ -22,6 +22,7 @@ from vally.model.jsonio import (
     plain_value,
     record_line,
     timestamp,
+    without_surrogates,
 )
 from vally.model.results import TrialResult
 from vally.model.trajectory import Event, Trajectory
@@ -214,3 +215,14 @@ def test_now_is_a_timestamp() -> None:
     moment = parse_timestamp(timestamp())
     assert moment is not None
     assert abs(datetime.now(UTC) - moment) < timedelta(minutes=5)
+
+
+def test_surrogates_are_replaced_at_any_depth() -> None:
+    value: object = "\ud800"
+    for _ in range(5_000):
+        value = {"\udc00": [value]}
+    repaired: Any = without_surrogates(value)
+    for _ in range(5_000):
+        assert list(repaired) == ["\ufffd"]
+        (repaired,) = repaired["\ufffd"]
+    assert repaired == "\ufffd"

@@ -151,13 +151,26 @@ def _converted(value: Any) -> Any:
 
 def without_surrogates(value: Any) -> Any:
     """Replace lone surrogates by U+FFFD in a text, or in all keys and texts of nested mappings and lists."""
-    if isinstance(value, str):
-        return value if _is_encodable(value) else _repaired(value)
-    if isinstance(value, Mapping):
-        return {without_surrogates(key): without_surrogates(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [without_surrogates(item) for item in value]
-    return value
+    # A stack instead of recursion: recorded values may be nested nearly as deep as Python can recurse.
+    pending: list[tuple[Any, Any]] = []
+
+    def repaired(item: Any) -> Any:
+        if isinstance(item, str):
+            return item if _is_encodable(item) else _repaired(item)
+        if not isinstance(item, (Mapping, list, tuple)):
+            return item
+        empty: Any = {} if isinstance(item, Mapping) else []
+        pending.append((item, empty))
+        return empty
+
+    result = repaired(value)
+    while pending:
+        source, target = pending.pop()
+        if isinstance(source, Mapping):
+            target.update({repaired(key): repaired(item) for key, item in source.items()})
+        else:
+            target.extend([repaired(item) for item in source])
+    return result
 
 
 def _is_encodable(text: str) -> bool:

@@ -10,6 +10,7 @@ from vally.model.metrics import compute_metrics
 from vally.model.results import NO_MODEL
 from vally.model.trajectory import Event, Trajectory
 from vally.model.views import final_output
+from vally.run.detaching import detached
 from vally.run.event_log import EventLog
 from vally.run.skill_reads import SkillReads
 
@@ -230,12 +231,12 @@ class TrajectoryBuilder:
     def record(self, event: Event) -> Event:
         """Take over an event that was made elsewhere, such as by a parser; the same rules hold."""
         self._note_prompt(event)
-        return self._log.record(event.model_copy(deep=True))
+        return self._log.record(detached(event))
 
     def replay(self, event: Event) -> Event:
         """Take over an event of a recorded session as it is, its ids unchanged and nothing added to it."""
         self._note_prompt(event)
-        return self._log.replay(event.model_copy(deep=True))
+        return self._log.replay(detached(event))
 
     def finish(self, end_reason: str) -> Trajectory:
         """Return the trajectory of what was recorded; `end_reason` is one of the records chapter, e.g. `completed`."""
