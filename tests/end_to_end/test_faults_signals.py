@@ -26,6 +26,7 @@ def started(root: Path, *words: str, word: str = "wait", executor: str = "abad",
 @pytest.mark.parametrize("number", REASONS, ids=lambda number: number.name)
 def test_the_first_signal_ends_the_run_with_a_record_for_every_item(tmp_path: Path, number: signal.Signals) -> None:
     process = started(tmp_path)
+    until(lambda: len(list(tmp_path.glob("waits-*"))) == 3)
     process.send_signal(number)
     code, out, err = finish(process)
     assert code == 128 + number
@@ -70,6 +71,25 @@ def test_the_second_signal_ends_at_once_even_when_a_plugin_blocks_the_loop(
     process.send_signal(number)
     code, _, err = finish(process, 10)
     assert code == 128 + number
+    assert "aborted" in err
+
+
+def test_the_first_signal_is_answered_at_once_even_when_a_plugin_blocks_the_loop(tmp_path: Path) -> None:
+    with (tmp_path / "told.txt").open("wb") as told:
+        process = started(tmp_path, word="block", stderr=told)
+    process.send_signal(signal.SIGINT)
+    until(lambda: b"stopping: waiting for" in (tmp_path / "told.txt").read_bytes())
+    assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    assert finish(process, 10)[0] == 130
+
+
+@pytest.mark.heavy
+def test_a_loop_that_stays_blocked_is_ended_without_a_second_signal(tmp_path: Path) -> None:
+    process = started(tmp_path, "--shutdown-timeout", "100ms", word="block")
+    process.send_signal(signal.SIGTERM)
+    code, _, err = finish(process, 60)
+    assert code == 143
     assert "aborted" in err
 
 

@@ -189,4 +189,5 @@ def test_jumps_of_the_clock_change_no_duration(tmp_path: Path, monkeypatch: pyte
     assert result.exit_code == 0
     check_closed(result.records, 6)
     assert all(0 <= record["durationMs"] < 60_000 for record in result.records)
+    assert all(0 <= item["durationMs"] < 60_000 for item in result.records[-1]["evals"])
     assert {record["startedAt"][11:13] for record in result.records[:-1]} == {"06", "18"}

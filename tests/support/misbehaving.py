@@ -122,6 +122,7 @@ class AsyncExecutor:
         if word == "raise":
             raise OSError("no such device")
         if word == "wait":
+            (Path(os.environ["SEEN"]) / f"waits-{options.trial_id}").touch()
             (Path(os.environ["SEEN"]) / "ready").touch()
             await options.stop.wait()
         return built(stimulus, options)

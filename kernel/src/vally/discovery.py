@@ -112,8 +112,16 @@ def _providers(groups: frozenset[str]) -> Iterator[tuple[Owner, list[Any]]]:
             if name not in seen and not _is_hidden(distribution, owner.name, path):
                 seen.add(name)
                 yield owner, points
-        except Exception:
-            continue
+        except Exception as error:
+            _log_damaged(distribution, error)
+
+
+def _log_damaged(distribution: Any, error: Exception) -> None:
+    """Tell people who miss a plugin; a distribution that is nobody's business must not warn everybody."""
+    import logging
+
+    place = getattr(distribution, "_path", distribution)
+    logging.getLogger("vally.plugins").info("distribution at %s cannot be read: %r", place, error)
 
 
 def _is_hidden(distribution: Any, name: str, path: list[str]) -> bool:

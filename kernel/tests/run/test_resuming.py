@@ -66,3 +66,71 @@ def test_a_restart_from_the_former_file_alone(path: Path) -> None:
     previous.write_bytes(_line("a"))
     restart_results(path, index_results(results_to_resume(path)).raw_lines())
     assert path.read_bytes() == previous.read_bytes() == _line("a")
+
+
+def _items(count: int) -> list[Any]:
+    from vally.testing import stimulus, trial_item
+
+    made = stimulus(name="s")
+    return [trial_item(Path("/project"), made, trial_index=index) for index in range(count)]
+
+
+def test_a_file_torn_at_any_byte_loses_only_what_was_torn(path: Path) -> None:
+    from vally.run.resuming import keep_records
+    from vally.run.run_dir import RunDirectory
+
+    items = _items(3)
+    ids = [item.item_id for item in items]
+    lines = [
+        _line(ids[0], status="success"),
+        _line(ids[1], status="error"),
+        _line(ids[2], status="success", t="\u00fc"),
+    ]
+    whole = b"".join(lines)
+    for cut in range(len(whole) + 1):
+        path.write_bytes(whole[:cut])
+        kept = keep_records({"": RunDirectory(path.parent)}, items, "2026-07-24T01:00:00.000Z")
+        # A last line without its end still counts when it is whole.
+        stays = [
+            line for index, line in enumerate(lines) if index != 1 and cut >= len(b"".join(lines[: index + 1])) - 1
+        ]
+        assert path.read_bytes() == b"".join(stays), cut
+        assert [kept.place(item) is not None for item in items] == [
+            any(line.startswith(b'{"type": "trial-result", "itemId": "' + item.encode()) for line in stays)
+            for item in ids
+        ]
+        for item in items:
+            place = kept.place(item)
+            assert place is None or place.read() + b"\n" in stays
+        assert path.with_name("results.jsonl.prev").read_bytes() == whole[:cut]
+
+
+@pytest.mark.parametrize(
+    ("record", "final"),
+    [
+        ({"status": "success"}, True),
+        ({"status": "error"}, False),
+        ({"status": "skipped", "skipReason": "not for me"}, True),
+        ({"status": "skipped", "skipReason": "cancelled"}, False),
+        ({"status": "skipped", "skipReason": "fail-fast"}, False),
+        ({"status": "skipped", "skipReason": "budget"}, False),
+        ({}, False),
+    ],
+)
+def test_which_records_stay(record: dict[str, Any], final: bool) -> None:
+    from vally.run.resuming import stays
+
+    assert stays(record) is final
+
+
+def test_earlier_attempts_count_in_the_duration(path: Path) -> None:
+    from vally.run.resuming import keep_records
+    from vally.run.run_dir import RunDirectory
+
+    items = _items(2)
+    path.write_bytes(
+        _line(items[0].item_id, status="success", startedAt="2026-07-24T01:00:02.000Z", durationMs=500)
+        + _line(items[1].item_id, status="success", startedAt="2026-07-24T01:00:01.000Z", durationMs=100)
+    )
+    kept = keep_records({"": RunDirectory(path.parent)}, items, "2026-07-24T01:00:00.000Z")
+    assert kept.duration_ms == 2500

@@ -178,6 +178,26 @@ P, E, G = "P", "E", "G"
             None, None, {"a": [E, E]}, None, "0/1", False, "2 trials had an execution error", id="only errors"
         ),
         pytest.param(
+            None,
+            None,
+            {"a": [E, 0.5, E]},
+            None,
+            "1/1",
+            False,
+            "1 of 3 trials failed, and 2 trials had an execution error",
+            id="a failure among errors",
+        ),
+        pytest.param(
+            0.9,
+            None,
+            {"a": [E, 0.5]},
+            0.5,
+            "1/1",
+            False,
+            "score 0.50 < 0.90, and 1 trial had an execution error",
+            id="a low score and an error",
+        ),
+        pytest.param(
             0.5,
             None,
             {"a": [P, E, G], "b": [P, G, FAIL_FAST]},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -117,8 +118,9 @@ async def _end(ready: Preparation, judges: JudgePool) -> None:
     executors: Mapping[str, Any] = ready.executors
     with anyio.CancelScope(shield=True), anyio.move_on_after(30):
         await judges.shutdown()
-        for executor in executors.values():
+        for name, executor in executors.items():
             try:
                 await invoke(executor.instance.shutdown, blocking=executor.record.blocking)
-            except Exception:  # the run is over, and its error is told
-                continue
+            except Exception as error:
+                # The run is over, and why is told; this matters only to people who debug an executor.
+                logging.getLogger("vally.run").debug("executor '%s' did not shut down", name, exc_info=error)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -109,7 +110,8 @@ class Recorder:
         threshold = self._plan.evals[item.eval_index].threshold
         shown, line = self._output.trial_record(result, item)
         # Facts hold texts of errors, so they are taken from what has no secrets any more.
-        facts = TrialFacts.from_result(shown, threshold, eval_index=item.eval_index)
+        ended = None if result.started_at is None else time.monotonic() * 1000
+        facts = TrialFacts.from_result(shown, threshold, eval_index=item.eval_index, ended_ms=ended)
         return _Record(item=item, result=shown, line=line, facts=facts)
 
     async def append(self, line: bytes, part: str = "") -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import os
 import signal
 import threading
@@ -20,23 +21,35 @@ def stop_reason(number: int) -> str:
 
 
 @contextlib.contextmanager
-def received_signals(on_signal: Callable[[int], None]) -> Iterator[None]:
+def received_signals(
+    on_signal: Callable[[int], None], notice: Callable[[], None], patience_s: float = math.inf
+) -> Iterator[None]:
     """Call `on_signal` in the event loop for the first signal; a second one ends the process whatever it is doing.
 
-    Handlers of before are put back afterwards. Does nothing outside the main thread.
+    `notice` is called at once, also when a plugin blocks the event loop; a loop that does not come round within
+    `patience_s` is treated as if there was a second signal. Handlers of before are put back afterwards. Does nothing
+    outside the main thread.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     loop = asyncio.get_running_loop()
     first: list[int] = []
+    heard = threading.Event()
+
+    def tell(number: int) -> None:
+        heard.set()
+        on_signal(number)
 
     def handle(number: int, _: Any) -> None:
         # This runs between any two instructions, also when a plugin blocks the event loop.
         if first:
             _abort(number)
         first.append(number)
-        loop.call_soon_threadsafe(on_signal, number)
+        loop.call_soon_threadsafe(tell, number)
+        notice()
+        if patience_s != math.inf:
+            threading.Thread(target=_wait_for, args=(heard, patience_s, number), daemon=True).start()
 
     numbers = _wanted()
     before = {number: signal.getsignal(number) for number in numbers}
@@ -48,10 +61,16 @@ def received_signals(on_signal: Callable[[int], None]) -> Iterator[None]:
     try:
         yield
     finally:
+        heard.set()
         for number in numbers:
             with contextlib.suppress(NotImplementedError):
                 loop.remove_signal_handler(number)
             signal.signal(number, before[number] or signal.SIG_DFL)
+
+
+def _wait_for(heard: threading.Event, seconds: float, number: int) -> None:
+    if not heard.wait(seconds):
+        _abort(number)
 
 
 def _wanted() -> list[signal.Signals]:

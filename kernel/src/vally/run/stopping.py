@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from vally.run.inputs import StopSignal
 
 
+LOOP_PATIENCE_S = 10.0
+"""How much longer than `--shutdown-timeout` a plugin may block the event loop before a signal ends the process."""
+
+
 class Stopping:
     """State of an early end. `skip_reason` is what unstarted items are recorded with."""
 
@@ -76,15 +80,20 @@ class Stopping:
     @contextlib.contextmanager
     def signals(self, enabled: bool) -> Iterator[None]:
         """Handle signals that ask for an end while the body runs; only possible in the main thread."""
-        with received_signals(self._on_signal) if enabled else contextlib.nullcontext():
+        patience = self._shutdown_timeout_s + LOOP_PATIENCE_S
+        received = received_signals(self._on_signal, self._announce, patience)
+        with received if enabled else contextlib.nullcontext():
             yield
 
-    def _on_signal(self, number: int) -> None:
-        self.signal_number = number
+    def _announce(self) -> None:
         if self.closing:
             # Every item has its record by now: what is left to wait for are plugins.
             self._notice("stopping: waiting for plugins to finish (Ctrl-C again to abort)")
             return
         count = len(self._running)
         self._notice(f"stopping: waiting for {count} running trial{'s' if count != 1 else ''} (Ctrl-C again to abort)")
-        self.cancel(stop_reason(number))
+
+    def _on_signal(self, number: int) -> None:
+        self.signal_number = number
+        if not self.closing:
+            self.cancel(stop_reason(number))

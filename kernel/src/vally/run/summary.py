@@ -184,7 +184,15 @@ def _planned_trials(planned: PlannedEval) -> int:
 
 
 def _span(trials: Sequence[TrialFacts]) -> int:
-    """Milliseconds from the first start to the last end; without starts the sum of the durations."""
+    """Milliseconds from the first start to the last end; those of an earlier process come on top."""
+    here = [trial for trial in trials if trial.ended_ms is not None]
+    ends = [(trial.ended_ms, trial.duration_ms) for trial in here if trial.ended_ms is not None]
+    own = round(max(end for end, _ in ends) - min(end - duration for end, duration in ends)) if ends else 0
+    return max(0, own) + _recorded_span([trial for trial in trials if trial.ended_ms is None])
+
+
+def _recorded_span(trials: Sequence[TrialFacts]) -> int:
+    """The same for records, which have times of the wall clock; without starts the sum of the durations."""
     starts = [(parse_timestamp(trial.started_at), trial.duration_ms) for trial in trials]
     known = [(start.timestamp() * 1000, duration) for start, duration in starts if start is not None]
     if not known:

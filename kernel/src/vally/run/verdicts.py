@@ -55,6 +55,8 @@ class TrialFacts:
     wall_time_ms: int | None = None
     started_at: str | None = None
     duration_ms: int = 0
+    ended_ms: float | None = None
+    """When it ended by a monotonic clock; None for a trial of another process."""
 
     @property
     def bad(self) -> bool:
@@ -62,7 +64,9 @@ class TrialFacts:
         return self.status == "error" or self.grader_error or self.passed is False
 
     @classmethod
-    def from_result(cls, result: TrialResult, threshold: float | None, *, eval_index: int = 0) -> TrialFacts:
+    def from_result(
+        cls, result: TrialResult, threshold: float | None, *, eval_index: int = 0, ended_ms: float | None = None
+    ) -> TrialFacts:
         """The facts of a result; `threshold` is that of its eval."""
         grade = result.grade_result if result.status == "success" else None
         passed = None if grade is None else resolve_grade_pass(grade, threshold)
@@ -88,6 +92,7 @@ class TrialFacts:
             wall_time_ms=metrics.wall_time_ms if metrics else None,
             started_at=result.started_at,
             duration_ms=result.duration_ms,
+            ended_ms=ended_ms,
         )
 
 
@@ -212,9 +217,9 @@ def _judged(stimuli: Sequence[StimulusTally], rules: EvalRules, overall: float |
     if all(stimulus.score is None for stimulus in stimuli):
         return False, problems or (ungradable or ["no stimulus has a gradable trial"])[0]
     reached, text = _score_verdict(stimuli, rules, overall)
-    if not reached or not (problems or ungradable):
+    if not (problems or ungradable):
         return reached, text
-    return False, f"{text}, but {problems or ungradable[0]}"
+    return False, f"{text}, {'but' if reached else 'and'} {problems or ungradable[0]}"
 
 
 def _but_last(parts: list[str]) -> list[list[str]]:
@@ -261,8 +266,8 @@ def _score_verdict(stimuli: Sequence[StimulusTally], rules: EvalRules, overall: 
         reached.append(text)
     if reached:
         return True, ", ".join(reached)
-    total = sum(stimulus.n for stimulus in stimuli)
-    failed = total - sum(stimulus.c for stimulus in stimuli)
+    total = sum(len(stimulus.trials) for stimulus in stimuli)
+    failed = sum(stimulus.n - stimulus.c for stimulus in stimuli)
     if failed:
         return False, f"{failed} of {_counted(total)} failed"
     return True, "all graders passed"

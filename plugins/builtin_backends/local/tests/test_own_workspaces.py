@@ -49,6 +49,27 @@ def test_a_workspace_of_an_earlier_run_is_cleared(bench, root: Path) -> None:
     assert bench.files_below(root / "stimulus") == {"new": "new"}
 
 
+@pytest.mark.parametrize(("first", "second"), [("a", "a/trial-0"), ("a/trial-0", "a"), ("a/m/trial-0", "a")])
+def test_workspaces_do_not_nest_when_their_number_changes(bench, root: Path, first: str, second: str) -> None:
+    bench.run(bench.stimulus(), ScriptedExecutor([{"old": "old"}]), item=kept(root, first))
+    bench.run(bench.stimulus(), ScriptedExecutor([{"other": "other"}]), item=kept(root, "b"))
+    bench.run(bench.stimulus(), ScriptedExecutor([{"new": "new"}]), item=kept(root, second))
+    assert bench.files_below(root) == {
+        RECORD: (root / RECORD).read_text(),
+        "b/other": "other",
+        f"{second}/new": "new",
+    }
+    assert json.loads((root / RECORD).read_text())["workspaces"] == sorted(["b", second])
+
+
+def test_files_of_the_user_beside_earlier_workspaces_are_not_cleared(bench, root: Path) -> None:
+    bench.run(bench.stimulus(), ScriptedExecutor([{"old": "old"}]), item=kept(root, "a/trial-0"))
+    (root / "a" / "precious").write_text("precious")
+    outcome = bench.run(bench.stimulus(), item=kept(root, "a"))
+    assert (outcome.status, outcome.error.code) == ("error", "workspace-not-empty")
+    assert bench.files_below(root / "a") == {"trial-0/old": "old", "precious": "precious"}
+
+
 def test_a_directory_of_the_user_is_not_cleared(bench, root: Path) -> None:
     (root / "stimulus").mkdir(parents=True)
     (root / "stimulus" / "precious").write_text("precious")

@@ -30,8 +30,13 @@ class KeptWorkspaces:
     def _claim(self, path: Path, root: Path) -> None:
         name = path.relative_to(root).as_posix()
         known = _read(root)
+        # With another number of trials, evals or models workspaces of earlier runs lie above or below this one.
+        above = {other for other in known if name.startswith(f"{other}/")}
+        below = {other for other in known if other.startswith(f"{name}/")}
+        for other in above:
+            remove_tree(root / other)
         if path.is_dir() and any(path.iterdir()):
-            if name not in known:
+            if name not in known and not _holds_only(path, {root / other for other in below}):
                 raise SetupError(
                     f"workspace '{path}' is not empty and was not made by an earlier run; "
                     "empty it or choose another --workspace",
@@ -39,10 +44,19 @@ class KeptWorkspaces:
                 )
             remove_tree(path)
         path.mkdir(parents=True, exist_ok=True)
-        if name not in known:
+        record = {*known - above - below, name}
+        if record != known:
             # Before anything is put there, so that a run that was killed can be repeated.
-            record = {"version": 1, "workspaces": sorted({*known, name})}
-            atomic_write(root / RECORD, (json.dumps(record, indent=2) + "\n").encode())
+            text = json.dumps({"version": 1, "workspaces": sorted(record)}, indent=2)
+            atomic_write(root / RECORD, (text + "\n").encode())
+
+
+def _holds_only(directory: Path, known: set[Path]) -> bool:
+    """Whether all that lies in a directory are known workspaces, or directories on the way to them."""
+    return all(
+        entry in known or (entry.is_dir() and not entry.is_symlink() and _holds_only(entry, known))
+        for entry in directory.iterdir()
+    )
 
 
 def _read(root: Path) -> set[str]:
