@@ -180,4 +180,3 @@ def now() -> int:
 
 def _shown(path: bytes) -> str:
     return path.decode("utf-8", errors="replace").replace("\n", "�")
-
