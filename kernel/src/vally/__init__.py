@@ -19,6 +19,7 @@ _NAMES = {
         "RunPart StoredRun find_run find_runs newest_first output_dirs read_json run_id started_at"
     ),
     "vally.cli.trial_choice": "TrialChoice name_matcher",
+    "vally.cli.trial_completion": "complete_from_run",
     "vally.run.engine": "RunOutcome",
     "vally.run.plan": "EvalPlan Plan PlanEntry PlanOptions make_plan",
     "vally.run.preparation": "ReadyExecutor",

@@ -53,6 +53,7 @@ from vally.cli.terminal import short_clock as short_clock
 from vally.cli.terminal import terminal_width as terminal_width
 from vally.cli.trial_choice import TrialChoice as TrialChoice
 from vally.cli.trial_choice import name_matcher as name_matcher
+from vally.cli.trial_completion import complete_from_run as complete_from_run
 from vally.cli.workflow import append_step_summary as append_step_summary
 from vally.cli.workflow import workflow_command as workflow_command
 from vally.cli.workflow import workflow_path as workflow_path

@@ -6,15 +6,27 @@ from typing import Any
 
 import click
 
-from vally import CliContext, display_options
+from vally import CliContext, complete_from_run, display_options
 
 
 @click.command("show")
 @click.argument("run", required=False, metavar="[RUN]")
-@click.option("--stimulus", metavar="GLOB", help="Only trials of these stimuli.")
-@click.option("--trial", type=click.IntRange(0), metavar="I", help="Only this trial; the first is 0.")
-@click.option("--model", metavar="MODEL", help="Only trials with this model.")
-@click.option("--variant", metavar="NAME", help="Only trials of this variant.")
+@click.option(
+    "--stimulus", metavar="GLOB", shell_complete=complete_from_run("stimulus"), help="Only trials of these stimuli."
+)
+@click.option(
+    "--trial",
+    type=click.IntRange(0),
+    shell_complete=complete_from_run("trial_index"),
+    metavar="I",
+    help="Only this trial; the first is 0.",
+)
+@click.option(
+    "--model", metavar="MODEL", shell_complete=complete_from_run("model"), help="Only trials with this model."
+)
+@click.option(
+    "--variant", metavar="NAME", shell_complete=complete_from_run("variant"), help="Only trials of this variant."
+)
 @click.option("--failed", is_flag=True, help="Only trials that failed or ended in an error.")
 @click.option("--events", is_flag=True, help="Only the timeline of events.")
 @click.option("--diff", is_flag=True, help="Only what changed in the workspace.")

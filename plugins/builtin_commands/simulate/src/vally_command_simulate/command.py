@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from vally import CliContext, display_options
+from vally import CliContext, complete_from_run, display_options
 
 
 @click.group("simulate")
@@ -16,10 +16,18 @@ def _group() -> None:
 
 @_group.command("record")
 @click.argument("run", metavar="RUN")
-@click.option("--stimulus", metavar="GLOB", help="The stimulus.")
-@click.option("--trial", type=click.IntRange(0), default=0, show_default=True, metavar="I", help="The trial.")
-@click.option("--model", metavar="MODEL", help="The model.")
-@click.option("--variant", metavar="NAME", help="The variant.")
+@click.option("--stimulus", metavar="GLOB", shell_complete=complete_from_run("stimulus"), help="The stimulus.")
+@click.option(
+    "--trial",
+    type=click.IntRange(0),
+    shell_complete=complete_from_run("trial_index"),
+    default=0,
+    show_default=True,
+    metavar="I",
+    help="The trial.",
+)
+@click.option("--model", metavar="MODEL", shell_complete=complete_from_run("model"), help="The model.")
+@click.option("--variant", metavar="NAME", shell_complete=complete_from_run("variant"), help="The variant.")
 @click.option(
     "--tool", "tools", multiple=True, metavar="REGEX", help="Tools by name, instead of all that MCP servers offer."
 )
