@@ -66,16 +66,9 @@ def read_experiment_config(
 
     What variants set is checked as far as it can be without an eval: keys, types, executors, names of environments.
     """
-    loading = start_loading(Path(path), None, project, host, lint=lint, skill_dirs=False)
-    loading.parameters = Parameters(params or {}, environ or {})
-    read = read_experiment_file(loading)
-    diagnostics = adjust(_with_pointers(loading, read, loading.collector.ordered()), strict=strict)
-    return LoadedExperiment(
-        config=None if read is None else replace(read.config, diagnostics=diagnostics),
-        diagnostics=diagnostics,
-        used_params=frozenset(loading.parameters.mentioned) | environment_params(loading.project),
-        environment_values=dict(loading.parameters.from_environment),
-    )
+    parameters = Parameters(params or {}, environ or {})
+    loading = start_loading(Path(path), None, project, host, parameters, lint=lint, skill_dirs=False)
+    return _loaded(loading, read_experiment_file(loading), strict=strict)
 
 
 def resolve_experiment(
@@ -117,16 +110,29 @@ def read_experiment(
 
     `content` stands for what the experiment file holds.
     """
-    loading = start_loading(Path(path), None, project, host, lint=lint, skill_dirs=skill_dirs, content=content)
-    loading.parameters = Parameters(params or {}, environ or {})
+    parameters = Parameters(params or {}, environ or {})
+    loading = start_loading(
+        Path(path), None, project, host, parameters, lint=lint, skill_dirs=skill_dirs, content=content
+    )
     read = read_experiment_file(loading)
     resolution = None if read is None else Resolution(loading, read, settings or {})
     if resolution is not None:
         resolution.run()
-    diagnostics = adjust(_with_pointers(loading, read, loading.collector.ordered()), strict=strict)
+    loaded = _loaded(loading, read, strict=strict)
     return ResolvedExperiment(
-        config=None if read is None else replace(read.config, diagnostics=diagnostics),
+        config=loaded.config,
         specs=() if resolution is None else tuple(resolution.specs),
+        diagnostics=loaded.diagnostics,
+        used_params=loaded.used_params,
+        environment_values=loaded.environment_values,
+    )
+
+
+def _loaded(loading: Loading, read: ReadExperiment | None, *, strict: bool) -> LoadedExperiment:
+    """What was read and found so far."""
+    diagnostics = adjust(_with_pointers(loading, read, loading.collector.ordered()), strict=strict)
+    return LoadedExperiment(
+        config=None if read is None else replace(read.config, diagnostics=diagnostics),
         diagnostics=diagnostics,
         used_params=frozenset(loading.parameters.mentioned) | environment_params(loading.project),
         environment_values=dict(loading.parameters.from_environment),

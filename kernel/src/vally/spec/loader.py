@@ -84,8 +84,10 @@ def read_eval_spec(
     offered where a stimulus declares none, `content` stands for what the file holds. Raises PluginError when a plugin
     the user named cannot be used.
     """
-    loading = start_loading(Path(path), None, project, host, lint=lint, skill_dirs=skill_dirs, content=content)
-    loading.parameters = Parameters(params or {}, environ or {})
+    parameters = Parameters(params or {}, environ or {})
+    loading = start_loading(
+        Path(path), None, project, host, parameters, lint=lint, skill_dirs=skill_dirs, content=content
+    )
     return _loaded(loading, parse_spec(loading), strict=strict)
 
 
@@ -111,6 +113,7 @@ def start_loading(
     base: Path | None,
     project: Project | None,
     host: PluginHost | None,
+    parameters: Parameters | None = None,
     *,
     lint: bool,
     skill_dirs: bool,
@@ -130,6 +133,7 @@ def start_loading(
         collector=Collector(lint=lint),
         project=project,
         host=host if host is not None else _installed_plugins(),
+        parameters=parameters or Parameters(),
         skill_dirs=skill_dirs,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from vally import Diagnostic
 
@@ -40,17 +40,17 @@ class Finding:
 
 def from_diagnostic(item: Diagnostic) -> Finding:
     """The finding that a diagnostic of the spec layer is."""
-    return Finding(
-        code=item.code,
-        level=item.level,
-        message=item.message,
-        file=item.file,
-        line=item.line,
-        column=item.column,
-        pointer=item.pointer,
-        hint=item.hint,
-        context=item.context,
-    )
+    return Finding(**_common(item))
+
+
+def to_diagnostic(item: Finding) -> Diagnostic:
+    """The diagnostic that a finding is for programs."""
+    return Diagnostic(**_common(item))
+
+
+def _common(item: Diagnostic | Finding) -> dict[str, Any]:
+    names = ("code", "level", "message", "file", "line", "column", "pointer", "hint", "context")
+    return {name: getattr(item, name) for name in names}
 
 
 def worst(findings: Iterable[Finding]) -> Level | None:

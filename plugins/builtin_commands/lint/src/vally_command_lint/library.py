@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from vally import Diagnostic, PluginHost, Project, ValidationReport, VallyError, did_you_mean, find_project
+from vally import PluginHost, Project, ValidationReport, VallyError, did_you_mean, find_project
 from vally_command_lint.codes import known_names
-from vally_command_lint.findings import Finding
+from vally_command_lint.findings import to_diagnostic
 from vally_command_lint.linting import LintOptions, lint
 from vally_command_lint.severities import Severities, Severity
 
@@ -45,18 +45,4 @@ def validate(
     report = lint(options, cwd=cwd, project=chosen, host=host, environ=environ)
     if report.is_empty:
         raise VallyError(f"nothing to lint under {', '.join([*paths, *specs]) or cwd.as_posix()}")
-    return ValidationReport(report.passed, tuple(map(_diagnostic, report.all_findings)))
-
-
-def _diagnostic(finding: Finding) -> Diagnostic:
-    return Diagnostic(
-        code=finding.code,
-        level=finding.level,
-        message=finding.message,
-        file=finding.file,
-        line=finding.line,
-        column=finding.column,
-        pointer=finding.pointer,
-        hint=finding.hint,
-        context=finding.context,
-    )
+    return ValidationReport(report.passed, tuple(map(to_diagnostic, report.all_findings)))

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from vally import read_eval_spec, read_project
 
 if TYPE_CHECKING:
     from vally import Diagnostic, EvalSpec, PluginHost, Project, ResolvedExperiment, Stimulus
 
+T = TypeVar("T")
 PROJECT_NAMES = (".vally.yaml", ".vally.yml")
 _EXPERIMENT = re.compile(r"(?m)^(?:variants|matrix|vary)\s*:")
 _SPEC = re.compile(r"(?m)^(?:stimuli|stimuli_from)\s*:")
@@ -49,6 +50,11 @@ class Shared:
     host: PluginHost
     environ: Mapping[str, str]
 
+    def read(self, reader: Callable[..., T], path: Path, content: bytes) -> T:
+        """What a reader of vally makes of a content in the place of a file."""
+        project, host, environ = self.project, self.host, self.environ
+        return reader(path, project=project, host=host, environ=environ, lint=True, skill_dirs=True, content=content)
+
 
 @dataclass(frozen=True, slots=True)
 class SpecFile:
@@ -59,16 +65,7 @@ class SpecFile:
 
     def read(self, content: bytes) -> Reading:
         """Findings in this file, and the effective spec."""
-        shared = self.shared
-        loaded = read_eval_spec(
-            self.path,
-            project=shared.project,
-            host=shared.host,
-            environ=shared.environ,
-            lint=True,
-            skill_dirs=True,
-            content=content,
-        )
+        loaded = self.shared.read(read_eval_spec, self.path, content)
         if loaded.spec is None:
             return Reading(loaded.diagnostics, None)
         own = tuple(item for item in loaded.diagnostics if item.file == loaded.spec.display_path)
@@ -87,16 +84,7 @@ class ExperimentFile:
         """Findings in this file, and all its evals in all variants."""
         from vally import read_experiment
 
-        shared = self.shared
-        resolved = read_experiment(
-            self.path,
-            project=shared.project,
-            host=shared.host,
-            environ=shared.environ,
-            lint=True,
-            skill_dirs=True,
-            content=content,
-        )
+        resolved = self.shared.read(read_experiment, self.path, content)
         if resolved.config is None:
             return Reading(resolved.diagnostics, None)
         own = tuple(item for item in resolved.diagnostics if item.file == resolved.config.display_path)
