@@ -120,6 +120,21 @@ async def test_a_provider_that_refuses_until_the_time_is_over(execute: Execute, 
     assert error.code == "provider-rate-limit"
 
 
+async def test_a_connection_that_fails_until_the_time_is_over(execute: Execute, says: Callable[..., str]) -> None:
+    again = {"type": "error", "message": "Reconnecting... 2/5 (error sending request)"}
+    config = {"command": [says({"type": "thread.started"}, again, stay=True)], "dialect": "codex"}
+    error = await error_of(execute, config, timeout_ms=1500)
+    assert (error.code, error.retryable) == ("provider-error", True)
+
+
+@pytest.mark.parametrize("said", ["result", "stderr"])
+async def test_an_agent_without_a_login(execute: Execute, says: Callable[..., str], said: str) -> None:
+    lines = (INIT, {**DONE, "is_error": True, "result": "Not logged in"}) if said == "result" else ()
+    program = says(*lines, stderr="" if lines else "Please set an Auth method in settings.json", code=1)
+    error = await error_of(execute, {"command": [program], "dialect": "claude"})
+    assert (error.code, error.retryable, "'passEnv'" in error.message) == ("executor-unavailable", False, True)
+
+
 async def test_an_agent_that_is_stopped_while_it_works_has_a_trajectory(
     execute: Execute, says: Callable[..., str]
 ) -> None:

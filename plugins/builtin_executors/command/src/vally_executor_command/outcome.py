@@ -18,6 +18,10 @@ _CONNECTION = re.compile(
     r"|fetch failed|error sending request|stream disconnected",
     re.IGNORECASE,
 )
+_NO_LOGIN = re.compile(
+    r"not logged in|run /login|gh auth login|no authentication information|set an auth method|login required",
+    re.IGNORECASE,
+)
 _RETRYABLE = frozenset({408, 409, 425, 429})
 _NOT_STARTABLE = frozenset({"ENOENT", "EACCES", "ENOEXEC", "ENOTDIR", "EPERM"})
 
@@ -62,6 +66,9 @@ def failure_of(
     status = parsed.status or _status(parsed.error or stderr)
     if status is not None:
         return _provider_failure(status, message, details, stderr)
+    if not parsed.acted and _NO_LOGIN.search(parsed.error or stderr):
+        hint = "give it a key by 'passEnv', or another endpoint by 'provider'"
+        return Failure(message=f"{message}; {hint}", code="executor-unavailable", details=details)
     if parsed.error is not None and _CONNECTION.search(parsed.error):
         return Failure(message=message, code="provider-error", retryable=True, details=details)
     if parsed.error is None and parsed.unfinished:
@@ -85,18 +92,19 @@ def _missing(parsed: ParsedTurn, stderr: str, config: CommandConfig, offered: Of
 
 def refusal_of(parsed: ParsedTurn, stderr: str, dialect: str) -> Failure | None:
     """What a provider refused a turn that was stopped while the agent was still trying; None when it did not."""
+    details = {"stderr": stderr} if stderr else {}
+    status = parsed.status or _status((parsed.error if parsed.waiting else stderr) or "")
     if parsed.waiting:
-        status = parsed.status or _status(parsed.error or "")
         message = parsed.error or "the provider refused a request"
-    elif dialect != "text" and not parsed.acted:
+    elif dialect != "text" and not parsed.acted and status is not None:
         # Some agents tell of their attempts on stderr only.
-        status, message = _status(stderr), "the provider refused a request"
+        message = "the provider refused a request"
     else:
         return None
-    if status is None:
-        return None
     told = f"{message}; the agent was trying again when its time was over"
-    return _provider_failure(status, told, {"stderr": stderr} if stderr else {}, stderr)
+    if status is None:
+        return Failure(message=told, code="provider-error", retryable=True, details=details)
+    return _provider_failure(status, told, details, stderr)
 
 
 def start_error(error: ProcessStartError, hint: str | None = None) -> ExecutorError:
