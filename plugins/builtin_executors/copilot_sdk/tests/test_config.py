@@ -149,6 +149,11 @@ def test_arguments_of_a_plain_session(tmp_path: Path) -> None:
     }
 
 
+def test_what_cannot_be_told_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ExecutorError, match="'system_message' of the session holds text that is not Unicode"):
+        arguments(tmp_path, {"systemMessage": {"mode": "append", "content": "half \ud800"}})
+
+
 def test_agents_of_the_workspace_are_offered(tmp_path: Path) -> None:
     (tmp_path / "work" / ".github" / "agents").mkdir(parents=True)
     told = arguments(tmp_path, {"agent": "a", "largeOutputBytes": 7, "askUser": []}, reasoning_effort="high")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -57,7 +58,9 @@ def session_arguments(
         "enable_session_store": False,
         "memory": {"enabled": False},
     }
-    return {name: value for name, value in told.items() if value is not None}
+    present = {name: value for name, value in told.items() if value is not None}
+    _check_text(present)
+    return present
 
 
 def attachments_dir(options: ExecutorOptions) -> Path:
@@ -108,6 +111,16 @@ def _large_output(config: CopilotConfig, directory: Path) -> dict[str, Any]:
     if config.large_output_bytes is not None:
         told["max_size_bytes"] = config.large_output_bytes
     return told
+
+
+def _check_text(arguments: Mapping[str, Any]) -> None:
+    """The runtime does not answer at all to what is not Unicode, such as the name of a directory may be."""
+    for name, value in arguments.items():
+        try:
+            json.dumps(value, ensure_ascii=False, default=str).encode()
+        except UnicodeEncodeError:
+            message = f"'{name}' of the session holds text that is not Unicode"
+            raise ExecutorError(message, code="executor-config") from None
 
 
 class _Answers:

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Hashable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from vally import ExecutorError, ExecutorOptions, ProcessRunner, canonical_json
 from vally_executor_copilot_sdk.client import ClientSettings, RuntimeClient
@@ -21,6 +22,9 @@ from vally_executor_copilot_sdk.environment import (
     shared_environment,
 )
 from vally_executor_copilot_sdk.provider import ModelAccess
+
+if TYPE_CHECKING:
+    from copilot import CopilotRequestHandler
 
 LOGIN_HINT = "set COPILOT_GITHUB_TOKEN, GH_TOKEN or GITHUB_TOKEN, or name an endpoint of your own with 'provider'"
 
@@ -53,9 +57,14 @@ class ClientChooser:
         access: ModelAccess,
         runtime: Path,
         say: Callable[[str], None],
+        request_handler: CopilotRequestHandler | None = None,
     ) -> ClientChoice:
-        """Raises `ExecutorError` when the settings cannot be used; `say` is told once what holds for all trials."""
-        runner = _shared_runner(config, options)
+        """Raises `ExecutorError` when the settings cannot be used; `say` is told once what holds for all trials.
+
+        With a `request_handler`, which gets the model calls of the trial in this process, no other trial may share the
+        runtime.
+        """
+        runner = _shared_runner(config, options) if request_handler is None else None
         host_home = host_copilot_home(options.process_env)
         settings = copilot_settings(config.settings, options.process_env)
         if settings is not None and host_home is not None:
@@ -76,6 +85,7 @@ class ClientChooser:
                 runner=runner or options.runner,
                 settings=settings,
                 logged_in=access.stored_login,
+                request_handler=request_handler,
             )
 
         return ClientChoice(

@@ -6,6 +6,7 @@ import asyncio
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
@@ -27,6 +28,9 @@ from vally_executor_copilot_sdk.pool import ClientPool
 from vally_executor_copilot_sdk.provider import model_access
 from vally_executor_copilot_sdk.runtime import Places, find_runtime, installed_runtime
 from vally_executor_copilot_sdk.trial import Trial
+
+if TYPE_CHECKING:
+    from copilot import CopilotRequestHandler
 
 
 class CopilotExecutor:
@@ -67,8 +71,22 @@ class CopilotExecutor:
             self._say_once(config.provider.notice, options)
         access = model_access(config.provider, options)
         runtime = await self._runtime(config.cli_path, options)
-        choice = self._chooser.choose(config, options, access, runtime, lambda text: self._say_once(text, options))
+        choice = self._chooser.choose(
+            config,
+            options,
+            access,
+            runtime,
+            lambda text: self._say_once(text, options),
+            self.request_handler(config, options),
+        )
         return await Trial(config, stimulus, options, self.pool, choice).run()
+
+    def request_handler(self, config: CopilotConfig, options: ExecutorOptions) -> CopilotRequestHandler | None:
+        """Who gets the model calls of a trial in this process; None lets the runtime make them itself.
+
+        Subclasses that observe, answer or forward them return a handler of the SDK.
+        """
+        return None
 
     async def preflight(self, config: CopilotConfig) -> str:
         """Start a runtime and look for a login; says what was started."""

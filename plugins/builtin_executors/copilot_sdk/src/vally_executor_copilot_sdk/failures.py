@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +14,7 @@ _RETRYABLE = frozenset({408, 409, 425, 429})
 _CREDENTIALS = frozenset({401, 403})
 _LIMITS = frozenset({"context_limit", "session_limit"})
 _REFUSALS = frozenset({"content_filter", "refusal"})
+_TOO_LONG = re.compile(r"prompt budget|context (?:length|limit|window)", re.IGNORECASE)
 _STDERR = "\nstderr: "
 
 
@@ -35,7 +37,8 @@ def infrastructure_error(data: Mapping[str, Any], *, transport: bool, acted: boo
 def end_reason_of_error(data: Mapping[str, Any]) -> str:
     """How a session ended that failed by itself."""
     kind = str(data.get("errorType"))
-    if kind in _LIMITS:
+    # The runtime has no type for a prompt that does not fit into the model.
+    if kind in _LIMITS or _TOO_LONG.search(str(data.get("message"))):
         return "budget"
     return "refused" if kind in _REFUSALS else "error"
 

@@ -32,6 +32,11 @@ _SYSTEM = {
 }
 
 
+def is_fleeting(event: Native) -> bool:
+    """Whether the runtime neither keeps an event nor a trajectory has it."""
+    return bool(event.get("ephemeral")) and event["type"] not in _KEPT_EPHEMERAL
+
+
 class EventMapper:
     """Hands the events of one session, in their order, to a builder.
 
@@ -63,10 +68,9 @@ class EventMapper:
 
     def feed(self, event: Native) -> None:
         """Take one event."""
-        kind = str(event["type"])
-        if event.get("ephemeral") and kind not in _KEPT_EPHEMERAL:
+        if is_fleeting(event):
             return
-        data = event["data"]
+        kind, data = str(event["type"]), event["data"]
         self._note_agent(kind, event, data)
         if kind in self._known:
             self._known[kind](event, data)

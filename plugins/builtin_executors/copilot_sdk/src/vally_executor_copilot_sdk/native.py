@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ PROMPT = "vally.prompt"
 """Type of the event that stands for a prompt that was sent; it never comes from the runtime."""
 
 _UNKNOWN = "unknown"
+_HALVES = re.compile("[\ud800-\udfff]")
 
 
 def live_event(event: Any) -> tuple[Native, bool]:
@@ -44,6 +46,11 @@ def read_session(path: Path) -> list[Native]:
     except OSError:
         return []
     return [event for event in map(_parsed, lines) if event is not None]
+
+
+def well_formed(text: str) -> str:
+    """The text with U+FFFD for each half of a character, for which the runtime would ignore the whole message."""
+    return _HALVES.sub("\ufffd", text)
 
 
 def of_main_agent(event: Native) -> bool:

@@ -15,7 +15,7 @@ import anyio
 import anyio.to_thread
 
 from vally import Event, ExecutorOptions, Stimulus, Trajectory, TrajectoryBuilder
-from vally_executor_copilot_sdk.mapping import EventMapper
+from vally_executor_copilot_sdk.mapping import EventMapper, is_fleeting
 from vally_executor_copilot_sdk.native import PROMPT, Native, live_event, read_session
 from vally_executor_copilot_sdk.repair import repaired, unanswered
 
@@ -35,7 +35,9 @@ class SessionRecord:
         self._events: list[Native] = []
         self._began: float | None = None
         self._log = _live_log(options)
-        self.builder = self._new_builder(options)
+        self._replaying = False
+        self._finished = False
+        self.builder = self._new_builder()
         self._mapper = EventMapper(self.builder)
         self._repairs = [0, 0, 0]
 
@@ -54,11 +56,13 @@ class SessionRecord:
         self._write(native)
         for listener in self._listeners:
             listener(native)
-        if known:
+        if known and not self._finished:
             self.take(native)
 
     def take(self, event: Native) -> None:
         """Record an event in the runtime's own form."""
+        if is_fleeting(event):
+            return
         if self._began is None and event["type"] == PROMPT:
             self._began = time.monotonic()
         self._events.append(event)
@@ -88,7 +92,8 @@ class SessionRecord:
         return f"{results} tool results, {usages} usage records{more} were read from the session file"
 
     def finish(self, end_reason: str) -> Trajectory:
-        """The trajectory of what was recorded."""
+        """The trajectory of what was recorded; what the runtime tells while the session ends is not."""
+        self._finished = True
         trajectory = self.builder.finish(end_reason)
         if trajectory.metrics is None or self._began is None:
             return trajectory
@@ -98,15 +103,23 @@ class SessionRecord:
 
     def _rebuild(self, events: list[Native]) -> None:
         metadata = self.builder.metadata
-        self.builder = self._new_builder(replace(self._options, on_event=_ignore))
+        self.builder = self._new_builder()
         self.builder.metadata = metadata
         self._mapper = EventMapper(self.builder)
         self._events = events
+        # Who watches has seen them already.
+        self._replaying = True
         for event in events:
             self._mapper.feed(event)
+        self._replaying = False
 
-    def _new_builder(self, options: ExecutorOptions) -> TrajectoryBuilder:
+    def _new_builder(self) -> TrajectoryBuilder:
+        options = replace(self._options, on_event=self._show)
         return TrajectoryBuilder(self._stimulus, options, executor="copilot-sdk", skill_events=True)
+
+    def _show(self, event: Event) -> None:
+        if not self._replaying:
+            self._options.on_event(event)
 
     def _write(self, event: Native) -> None:
         if self._log is not None:
@@ -123,7 +136,3 @@ def _live_log(options: ExecutorOptions) -> Path | None:
 
 def _is_result(event: Native) -> bool:
     return bool(event["type"] == "tool.execution_complete")
-
-
-def _ignore(_: Event) -> None:
-    return None

@@ -20,7 +20,7 @@ from vally_executor_copilot_sdk.clients import ClientChoice
 from vally_executor_copilot_sdk.config import CopilotConfig
 from vally_executor_copilot_sdk.facts import SessionFacts
 from vally_executor_copilot_sdk.failures import end_reason_of_answer, end_reason_of_error, infrastructure_error
-from vally_executor_copilot_sdk.native import prompt_event, session_file
+from vally_executor_copilot_sdk.native import prompt_event, session_file, well_formed
 from vally_executor_copilot_sdk.pool import ClientPool
 from vally_executor_copilot_sdk.recording import SessionRecord
 from vally_executor_copilot_sdk.waiting import TurnWatch, first
@@ -133,7 +133,7 @@ class Trial:
     async def _send(self, client: RuntimeClient, prompt: str, attachments: list[dict[str, str]]) -> None:
         assert self._session is not None
         try:
-            await self._session.send(prompt, attachments=attachments or None)  # type: ignore[arg-type]  # plain mappings
+            await self._session.send(well_formed(prompt), attachments=attachments or None)  # type: ignore[arg-type]  # plain mappings
         except Exception as error:
             raise await client.failure_behind(error) or _refusal(error) from None
         await self._watch.wait()
@@ -151,9 +151,9 @@ class Trial:
             error = infrastructure_error(data, transport=self._facts.transport_failed, acted=acted)
             if error is not None:
                 raise error
-            if not acted:
-                raise ExecutorError(str(data.get("message")), code="agent-protocol")
             self._end_reason = end_reason_of_error(data)
+            if self._end_reason == "error" and not acted:
+                raise ExecutorError(str(data.get("message")), code="agent-protocol")
             return False
         # Nobody here asked for it, or it would have been noticed first.
         self._record.builder.error("the agent interrupted its turn", type="aborted")
