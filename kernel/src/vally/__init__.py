@@ -86,7 +86,7 @@ _NAMES = {
     "vally.run.builder": "TrajectoryBuilder",
     "vally.run.calling": "invoke",
     "vally.run.diffs": "recorded_diff recorded_turn_diff sidecar_path",
-    "vally.run.environment": "agent_environment",
+    "vally.run.environment": "agent_environment candidate_variables",
     "vally.run.eval_table": "eval_result eval_table run_verdict stimulus_stats",
     "vally.run.figures": "eval_figures percent stimulus_figures verdict_count",
     "vally.run.grading": "GradingRequest agrade_trajectory grade_entries grade_trajectory",
@@ -102,6 +102,7 @@ _NAMES = {
         "EndpointError JudgeAnswer JudgeConversation SubmittedCall ask_judge judge_reminder submitted_call"
     ),
     "vally.run.judges": "JudgePool",
+    "vally.run.judge_endpoint": "EndpointJudge own_headers_client posted_json",
     "vally.run.judging": "CallTokens JudgeReply JudgeRequest ToolSchema",
     "vally.run.library": "stimulus_of",
     "vally.run.linting": "lint",

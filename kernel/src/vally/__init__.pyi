@@ -192,6 +192,7 @@ from vally.run.diffs import recorded_turn_diff as recorded_turn_diff
 from vally.run.diffs import sidecar_path as sidecar_path
 from vally.run.engine import RunOutcome as RunOutcome
 from vally.run.environment import agent_environment as agent_environment
+from vally.run.environment import candidate_variables as candidate_variables
 from vally.run.eval_table import eval_result as eval_result
 from vally.run.eval_table import eval_table as eval_table
 from vally.run.eval_table import run_verdict as run_verdict
@@ -230,6 +231,9 @@ from vally.run.judge_conversation import SubmittedCall as SubmittedCall
 from vally.run.judge_conversation import ask_judge as ask_judge
 from vally.run.judge_conversation import judge_reminder as judge_reminder
 from vally.run.judge_conversation import submitted_call as submitted_call
+from vally.run.judge_endpoint import EndpointJudge as EndpointJudge
+from vally.run.judge_endpoint import own_headers_client as own_headers_client
+from vally.run.judge_endpoint import posted_json as posted_json
 from vally.run.judges import JudgePool as JudgePool
 from vally.run.judging import CallTokens as CallTokens
 from vally.run.judging import JudgeReply as JudgeReply

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from vally import EndpointError, ProviderConfig, outgoing_headers, provider_headers, provider_secrets
+from vally import ProviderConfig, own_headers_client, posted_json, provider_headers, provider_secrets
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
@@ -26,18 +26,7 @@ class Endpoint:
         """Make a request for a message; raises `EndpointError`."""
         import anthropic
 
-        try:
-            answer = await self._client.post("/v1/messages", body=body, cast_to=object)
-        except anthropic.APIStatusError as error:
-            response = error.response
-            raise EndpointError.of_status(error.status_code, response.text, response.headers, self._secrets) from error
-        except anthropic.APIConnectionError as error:
-            raise EndpointError.of_connection(error, self._secrets) from error
-        except (anthropic.APIError, ValueError, RecursionError) as error:
-            raise EndpointError("the endpoint's answer is not JSON") from error
-        if not isinstance(answer, dict):
-            raise EndpointError("the endpoint's answer is not a JSON object")
-        return answer
+        return await posted_json(anthropic, self._client, "/v1/messages", body, self._secrets)
 
     async def close(self) -> None:
         """Close all connections."""
@@ -48,21 +37,13 @@ def _client(provider: ProviderConfig) -> AsyncAnthropic:
     import anthropic
 
     own = {"anthropic-version": API_VERSION, **provider_headers(provider)}
-
-    async def send_own_headers_only(request: Any) -> None:
-        headers = outgoing_headers(request.headers, own)
-        for name in list(request.headers):
-            if name not in headers:
-                del request.headers[name]
-        request.headers.update(headers)
-
-    # Redirects are not followed, because the headers of this endpoint are meant for no other. The time limit is that
-    # of the question, and whoever asks does the retries.
-    http = anthropic.DefaultAsyncHttpxClient(
-        event_hooks={"request": [send_own_headers_only]}, follow_redirects=False, timeout=None
-    )
+    # Whoever asks does the retries.
     return anthropic.AsyncAnthropic(
-        base_url=base_url(provider), api_key="unused", http_client=http, max_retries=0, timeout=None
+        base_url=base_url(provider),
+        api_key="unused",
+        http_client=own_headers_client(anthropic, own),
+        max_retries=0,
+        timeout=None,
     )
 
 

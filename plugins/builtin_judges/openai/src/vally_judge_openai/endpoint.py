@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from vally import EndpointError, ProviderConfig, outgoing_headers, provider_headers, provider_secrets
+from vally import ProviderConfig, own_headers_client, posted_json, provider_headers, provider_secrets
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -33,40 +33,16 @@ class Endpoint:
         await self._client.close()
 
     async def _answer(self, path: str, body: Body) -> Body:
-        """The answer as it came: servers that are merely compatible leave out much of what the library's types have."""
         import openai
 
-        try:
-            answer = await self._client.post(path, body=body, cast_to=object)
-        except openai.APIStatusError as error:
-            response = error.response
-            raise EndpointError.of_status(error.status_code, response.text, response.headers, self._secrets) from error
-        except openai.APIConnectionError as error:
-            raise EndpointError.of_connection(error, self._secrets) from error
-        except (openai.APIError, ValueError, RecursionError) as error:
-            raise EndpointError("the endpoint's answer is not JSON") from error
-        if not isinstance(answer, dict):
-            raise EndpointError("the endpoint's answer is not a JSON object")
-        return answer
+        return await posted_json(openai, self._client, path, body, self._secrets)
 
 
 def _client(provider: ProviderConfig) -> AsyncOpenAI:
     import openai
 
-    own = provider_headers(provider)
-
-    async def send_own_headers_only(request: Any) -> None:
-        headers = outgoing_headers(request.headers, own)
-        for name in list(request.headers):
-            if name not in headers:
-                del request.headers[name]
-        request.headers.update(headers)
-
-    # Redirects are not followed, because the headers of this endpoint are meant for no other. The time limit is that
-    # of the question, and whoever asks does the retries.
-    http = openai.DefaultAsyncHttpxClient(
-        event_hooks={"request": [send_own_headers_only]}, follow_redirects=False, timeout=None
-    )
+    http = own_headers_client(openai, provider_headers(provider))
+    # Whoever asks does the retries.
     common: dict[str, Any] = {"http_client": http, "max_retries": 0, "timeout": None, "api_key": "unused"}
     base_url = (provider.base_url or "").rstrip("/")
     if provider.type != "azure":
