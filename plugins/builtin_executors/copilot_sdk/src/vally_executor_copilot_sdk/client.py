@@ -214,7 +214,8 @@ def _prepare(settings: ClientSettings) -> None:
     for path in (settings.directory, settings.copilot_home):
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
     for name in ("HOME", "TMPDIR"):
-        if name in settings.env:
+        # Those that lie elsewhere are of the trial or of the user, and not made here.
+        if settings.directory in Path(settings.env.get(name, "")).parents:
             Path(settings.env[name]).mkdir(parents=True, exist_ok=True)
     if settings.settings is not None:
         file = settings.copilot_home / "settings.json"
