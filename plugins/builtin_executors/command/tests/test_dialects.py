@@ -360,6 +360,14 @@ def test_errors_and_servers_of_copilot() -> None:
     assert of_type(turn, "error") == [{"message": "slow down", "type": "rate_limit", "url": "u"}]
 
 
+def test_requests_that_copilot_repeats() -> None:
+    failure = {"type": "model.call_failure", "data": {"statusCode": 429}}
+    waiting = parse("copilot", failure, complete=False)
+    assert (waiting.status, waiting.waiting, waiting.events[0].data["eventType"]) == (429, True, "model.call_failure")
+    answer = {"type": "assistant.message", "data": {"content": "ok"}}
+    assert parse("copilot", failure, answer, complete=False).error is None
+
+
 def test_the_text_dialect_takes_everything() -> None:
     turn = DIALECTS["text"](TurnOutput(text="\x1b[1mhi\x1b[0m\n"))
     assert of_type(turn, "assistant_message") == [{"content": "hi\n"}]

@@ -95,7 +95,8 @@ class Session:
         self._log_output(done)
         if done.stdout_truncated or done.stderr_truncated:
             raise self._error(self._overflow(done))
-        parsed = self._parse(turn, done, arrivals)
+        # Long outputs take a while, during which other trials should go on.
+        parsed = await anyio.to_thread.run_sync(self._parse, turn, done, arrivals)
         self._take(parsed)
         stderr = self._options.redact(tail(done.stderr))
         failure = (

@@ -75,8 +75,12 @@ class CopilotLines(JsonLines):
                 self._skill(data, envelope)
             case "session.error":
                 self._error(data)
+            case "model.call_failure":
+                self.retrying("the provider refused a request", status_code(data.get("statusCode")))
+                self.custom(type_, data, **envelope)
             case "result":
                 self.ended()
+                self.going_on()
                 self.session_id = string(line.get("sessionId"))
             case _:
                 self._session(type_, data, envelope)
