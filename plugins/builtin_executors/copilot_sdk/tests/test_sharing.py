@@ -13,8 +13,8 @@ import psutil
 import pytest
 
 from vally import ExecutorError, LocalProcessRunner, Trajectory, run_agent
-from vally.testing import MockLlm, executor_options, stimulus
-from vally_executor_copilot_sdk import pool
+from vally.testing import MockLlm, executor_options, run_context, stimulus
+from vally_executor_copilot_sdk import client, pool
 from vally_executor_copilot_sdk.config import CopilotConfig
 from vally_executor_copilot_sdk.executor import CopilotExecutor
 
@@ -174,8 +174,8 @@ async def test_processes_that_an_agent_leaves_behind(shared: Shared, tmp_path: P
     assert len(pids) == 3
     for pid in pids:
         assert not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-    (client,) = shared.executor.pool.clients
-    assert client.failure is None, "the process that others use must live on"
+    (process,) = shared.executor.pool.clients
+    assert process.failure is None, "the process that others use must live on"
 
 
 async def test_the_runtime_is_in_a_session_of_its_own(shared: Shared) -> None:
@@ -227,8 +227,8 @@ async def test_a_process_that_served_many_sessions_is_replaced(shared: Shared, m
 
 async def test_nothing_of_a_session_is_kept(shared: Shared) -> None:
     trajectory = await shared.trial("a", "x\n!say y")
-    (client,) = shared.executor.pool.clients
-    kept = [path for path in client.settings.copilot_home.rglob(f"*{trajectory.id}*") if path.is_dir()]
+    (process,) = shared.executor.pool.clients
+    kept = [path for path in process.settings.copilot_home.rglob(f"*{trajectory.id}*") if path.is_dir()]
     assert not kept
 
 
@@ -246,3 +246,29 @@ async def test_only_sessions_of_the_run_are_deleted_from_the_users_own_home(shar
         await shared.trial("b", "x", process_env=env, config={"settings": {}})
     await shared.executor.shutdown()
     assert mine.exists()
+
+
+async def test_an_old_runtime_is_mentioned_once(
+    shared: Shared, process_env: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(client, "is_tested", lambda _: False)
+    shared.executor.configure(run_context(tmp_path, process_env=process_env, on_warning=said.append))
+    for name in "ab":
+        await shared.trial(name, "x\n!say y", config={"clients": "per-trial"})
+    (line,) = said
+    assert "is older than those that were tested (1.0.100 and later)" in line
+
+
+async def test_preflight_says_what_would_start(
+    shared: Shared, process_env: dict[str, str], provider: Any, runtime: Path, tmp_path: Path
+) -> None:
+    shared.executor.configure(run_context(tmp_path, process_env=process_env))
+    config = CopilotConfig.model_validate({"provider": provider()}, by_alias=True)
+    assert await shared.executor.preflight(config) == f"Copilot runtime 1.0.102 ({runtime})"
+    with pytest.raises(ExecutorError, match="not signed in to GitHub Copilot"):
+        await shared.executor.preflight(CopilotConfig())
+    (directory,) = shared.executor.host_paths(config)
+    assert runtime.is_relative_to(directory)
+    assert (directory / "prebuilds").is_dir()
+    assert not runtimes()
