@@ -102,7 +102,7 @@ _NAMES = {
         "EndpointError JudgeAnswer JudgeConversation SubmittedCall ask_judge judge_reminder submitted_call"
     ),
     "vally.run.judges": "JudgePool",
-    "vally.run.judge_endpoint": "EndpointJudge own_headers_client posted_json",
+    "vally.run.judge_endpoint": "EndpointConversation EndpointJudge own_headers_client posted_json",
     "vally.run.judging": "CallTokens JudgeReply JudgeRequest ToolSchema",
     "vally.run.library": "stimulus_of",
     "vally.run.linting": "lint",

@@ -231,6 +231,7 @@ from vally.run.judge_conversation import SubmittedCall as SubmittedCall
 from vally.run.judge_conversation import ask_judge as ask_judge
 from vally.run.judge_conversation import judge_reminder as judge_reminder
 from vally.run.judge_conversation import submitted_call as submitted_call
+from vally.run.judge_endpoint import EndpointConversation as EndpointConversation
 from vally.run.judge_endpoint import EndpointJudge as EndpointJudge
 from vally.run.judge_endpoint import own_headers_client as own_headers_client
 from vally.run.judge_endpoint import posted_json as posted_json

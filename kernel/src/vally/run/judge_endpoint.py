@@ -16,9 +16,11 @@ if TYPE_CHECKING:
     from vally.model.evalspec import ProviderConfig
     from vally.run.judge_conversation import JudgeConversation
     from vally.run.judging import JudgeReply, JudgeRequest
+    from vally.run.optional_parameters import OptionalParameters
 
 PREFLIGHT_TIMEOUT_S = 30.0
 PREFLIGHT_MESSAGE = "Reply with the word ok."
+AS_JSON = "\n\nAnswer with one JSON object that fits the given schema. It counts as the call of {tool}."
 
 
 class Closable(Protocol):
@@ -81,6 +83,24 @@ class EndpointJudge(ABC, Generic[E]):
         if self._endpoint is not None:
             await self._endpoint.close()
             self._endpoint = None
+
+
+class EndpointConversation(Generic[E]):
+    """Base of conversations by messages: what a question comes to for one provider.
+
+    With `answer: schema` the arguments are asked for as a JSON object, and the system message says so.
+    """
+
+    def __init__(
+        self, request: JudgeRequest, provider: ProviderConfig, endpoint: E, parameters: OptionalParameters
+    ) -> None:
+        self._request = request
+        self._provider = provider
+        self._endpoint = endpoint
+        self._parameters = parameters
+        self._as_json = provider.answer == "schema"
+        self._model = provider.model or request.model
+        self._system = request.system_message + (AS_JSON.format(tool=request.tool.name) if self._as_json else "")
 
 
 async def posted_json(

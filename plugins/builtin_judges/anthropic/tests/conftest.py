@@ -1,14 +1,5 @@
-"""An endpoint with fixed answers, for what the mock model server does not say."""
+"""What the tests of this judge start."""
 
-from __future__ import annotations
+from judge_fixtures import endpoint, server
 
-from collections.abc import Iterator
-
-import pytest
-from endpoints import FixedEndpoint
-
-
-@pytest.fixture
-def endpoint() -> Iterator[FixedEndpoint]:
-    with FixedEndpoint() as server:
-        yield server
+__all__ = ["endpoint", "server"]

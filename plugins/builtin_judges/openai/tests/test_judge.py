@@ -3,70 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
 from typing import Any
 
-import anyio
 import pytest
+from judge_questions import CALL, KEY, SCHEMA, Questions, needs_a_provider, request, sent
 
-from vally import CallTokens, Cost, JudgeError, JudgeReply, JudgeRequest, ProviderConfig, ToolSchema
+from vally import CallTokens, Cost, JudgeError, ProviderConfig, ToolSchema
 from vally.testing import MockLlm
 from vally_judge_openai.judge import OpenAiJudge
 
-SCHEMA = {
-    "type": "object",
-    "properties": {"score": {"type": "number", "maximum": 5}},
-    "required": ["score"],
-    "additionalProperties": False,
-}
-KEY = "the-secret-key-1"
 WIRES = ("completions", "responses")
-
-
-@pytest.fixture
-def server() -> Iterator[MockLlm]:
-    with MockLlm(api_key=KEY) as running:
-        yield running
-
-
-def refuse_three(args: Mapping[str, object]) -> str | None:
-    return "three is not allowed" if args.get("score") == 3 else None
-
-
-def request(script: str = "", **fields: Any) -> JudgeRequest:
-    tool = ToolSchema(name="submit_grade", description="Submit the grade.", parameters=SCHEMA)
-    facts = {"model": "m", "system_message": "You grade.", "user_message": f"Grade.\n{script}", "tool": tool}
-    return JudgeRequest(**{**facts, "check": refuse_three, **fields})
+QUESTIONS = Questions(OpenAiJudge)
+ask, failure = QUESTIONS.ask, QUESTIONS.failure
 
 
 def provider(url: str, **fields: Any) -> ProviderConfig:
     return ProviderConfig(**{"type": "openai", "base_url": f"{url}/v1", "api_key": KEY, **fields})
-
-
-def ask(configured: ProviderConfig, *requests: JudgeRequest) -> JudgeReply:
-    """Ask one judge several questions and return the last reply."""
-    judge = OpenAiJudge()
-    judge.configure(configured)
-
-    async def run() -> JudgeReply:
-        try:
-            return [await judge.judge(question) for question in requests][-1]
-        finally:
-            await judge.shutdown()
-
-    return anyio.run(run)
-
-
-def failure(configured: ProviderConfig, question: JudgeRequest) -> JudgeError:
-    with pytest.raises(JudgeError) as caught:
-        ask(configured, question)
-    assert KEY not in f"{caught.value!r} {caught.value} {caught.value.hints}"
-    return caught.value
-
-
-def sent(server: MockLlm) -> list[Any]:
-    """The bodies of all requests."""
-    return [request.body for request in server.requests]
 
 
 def conversation(body: Any) -> list[Any]:
@@ -150,9 +102,6 @@ def test_what_was_spent_before_the_time_was_up_is_told(server: MockLlm) -> None:
     script = "!usage 100 10\n!say hm\n!sleep 60\n!say never"
     error = failure(provider(server.url), request(script, timeout_s=3))
     assert (error.kind, error.usage) == ("timeout", {"input_tokens": 100, "output_tokens": 10})
-
-
-CALL = '!tool submit_grade {"score": 4}'
 
 
 def test_a_request_for_a_chat_completion(server: MockLlm) -> None:
@@ -344,23 +293,11 @@ def test_odd_endpoints(endpoint: Any, status: int, content_type: str, body: str,
 
 @pytest.mark.parametrize("wire", WIRES)
 def test_preflight(server: MockLlm, wire: str) -> None:
-    async def preflight(**fields: Any) -> None:
-        judge = OpenAiJudge()
-        judge.configure(provider(server.url, wire_api=wire, **fields))
-        try:
-            await judge.preflight("m")
-        finally:
-            await judge.shutdown()
-
-    anyio.run(preflight)
+    QUESTIONS.preflight(provider(server.url, wire_api=wire))
     assert sent(server)[0]["model"] == "m"
     with pytest.raises(JudgeError, match="HTTP 401: invalid API key"):
-        anyio.run(lambda: preflight(api_key="wrong"))
+        QUESTIONS.preflight(provider(server.url, wire_api=wire, api_key="wrong"))
 
 
 def test_it_needs_a_provider() -> None:
-    judge = OpenAiJudge()
-    with pytest.raises(JudgeError, match=r"needs defaults\.judge_provider"):
-        judge.configure(None)
-    with pytest.raises(JudgeError, match="not configured"):
-        anyio.run(judge.judge, request())
+    needs_a_provider(OpenAiJudge)

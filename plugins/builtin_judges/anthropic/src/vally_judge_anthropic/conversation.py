@@ -7,6 +7,7 @@ from typing import Any
 
 from vally import (
     CallTokens,
+    EndpointConversation,
     JudgeAnswer,
     JudgeRequest,
     OptionalParameters,
@@ -20,7 +21,6 @@ from vally_judge_anthropic.endpoint import Endpoint
 MAX_TOKENS = 16_384
 FEWER_TOKENS = 4_096
 """What models with a small limit accept."""
-AS_JSON = "\n\nAnswer with one JSON object that fits the given schema. It counts as the call of {tool}."
 _INPUT_KEYS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 _PROBLEMS = {
     "max_tokens": "it was cut off at the limit of output tokens",
@@ -29,18 +29,13 @@ _PROBLEMS = {
 }
 
 
-class MessagesConversation:
+class MessagesConversation(EndpointConversation[Endpoint]):
     """Messages so far; implements `JudgeConversation`."""
 
     def __init__(
         self, request: JudgeRequest, provider: ProviderConfig, endpoint: Endpoint, parameters: OptionalParameters
     ) -> None:
-        self._request = request
-        self._endpoint = endpoint
-        self._parameters = parameters
-        self._as_json = provider.answer == "schema"
-        self._model = provider.model or request.model
-        self._system = request.system_message + (AS_JSON.format(tool=request.tool.name) if self._as_json else "")
+        super().__init__(request, provider, endpoint, parameters)
         self._messages: list[Mapping[str, Any]] = [{"role": "user", "content": request.user_message}]
         self._blocks: list[Mapping[str, Any]] = []
 

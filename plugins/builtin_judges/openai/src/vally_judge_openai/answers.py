@@ -9,7 +9,6 @@ from vally import CallTokens, Cost, SubmittedCall, submitted_call
 
 CUT_OFF = "it was cut off at the limit of output tokens"
 FILTERED = "it was withheld by a content filter"
-AS_JSON = "\n\nAnswer with one JSON object that fits the given schema. It counts as the call of {tool}."
 
 
 def mapping(value: object) -> Mapping[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vally import (
+    EndpointConversation,
     JudgeAnswer,
     JudgeRequest,
     OptionalParameters,
@@ -14,26 +15,20 @@ from vally import (
     judge_reminder,
     submitted_call,
 )
-from vally_judge_openai.answers import AS_JSON, CUT_OFF, FILTERED, call_of, cost, mapping, mappings, tokens
+from vally_judge_openai.answers import CUT_OFF, FILTERED, call_of, cost, mapping, mappings, tokens
 from vally_judge_openai.endpoint import Endpoint
 from vally_judge_openai.schemas import is_strict
 
 
-class ChatConversation:
+class ChatConversation(EndpointConversation[Endpoint]):
     """Messages so far; implements `JudgeConversation`."""
 
     def __init__(
         self, request: JudgeRequest, provider: ProviderConfig, endpoint: Endpoint, parameters: OptionalParameters
     ) -> None:
-        self._request = request
-        self._provider = provider
-        self._endpoint = endpoint
-        self._parameters = parameters
-        self._as_json = provider.answer == "schema"
-        self._model = provider.model or request.model
-        system = request.system_message + (AS_JSON.format(tool=request.tool.name) if self._as_json else "")
+        super().__init__(request, provider, endpoint, parameters)
         self._messages: list[Mapping[str, Any]] = [
-            {"role": "system", "content": system},
+            {"role": "system", "content": self._system},
             {"role": "user", "content": request.user_message},
         ]
         self._last: Mapping[str, Any] = {}

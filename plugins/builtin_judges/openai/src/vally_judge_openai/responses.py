@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vally import (
+    EndpointConversation,
     JudgeAnswer,
     JudgeRequest,
     OptionalParameters,
@@ -14,24 +15,18 @@ from vally import (
     judge_reminder,
     submitted_call,
 )
-from vally_judge_openai.answers import AS_JSON, CUT_OFF, FILTERED, call_of, cost, mapping, mappings, tokens
+from vally_judge_openai.answers import CUT_OFF, FILTERED, call_of, cost, mapping, mappings, tokens
 from vally_judge_openai.endpoint import Endpoint
 from vally_judge_openai.schemas import is_strict
 
 
-class ResponsesConversation:
+class ResponsesConversation(EndpointConversation[Endpoint]):
     """Input items so far; implements `JudgeConversation`. Nothing is stored at the endpoint."""
 
     def __init__(
         self, request: JudgeRequest, provider: ProviderConfig, endpoint: Endpoint, parameters: OptionalParameters
     ) -> None:
-        self._request = request
-        self._provider = provider
-        self._endpoint = endpoint
-        self._parameters = parameters
-        self._as_json = provider.answer == "schema"
-        self._model = provider.model or request.model
-        self._instructions = request.system_message + (AS_JSON.format(tool=request.tool.name) if self._as_json else "")
+        super().__init__(request, provider, endpoint, parameters)
         self._items: list[Mapping[str, Any]] = [{"role": "user", "content": request.user_message}]
         self._output: list[Mapping[str, Any]] = []
 
@@ -53,7 +48,7 @@ class ResponsesConversation:
     def _body(self, optional: Mapping[str, Any]) -> dict[str, Any]:
         tool = self._request.tool
         sent = {name: value for name, value in optional.items() if name != "strict"}
-        common = {"model": self._model, "instructions": self._instructions, "input": self._items, **sent}
+        common = {"model": self._model, "instructions": self._system, "input": self._items, **sent}
         if self._as_json:
             schema = {"name": tool.name, "schema": dict(tool.parameters), "strict": "strict" in optional}
             return {**common, "text": {"format": {"type": "json_schema", **schema}}}
