@@ -82,6 +82,12 @@ def agent_environment(
     return {**taken, **private, **spec_env, **reserved}, {**taken, **spec_env}
 
 
+def candidate_variables(process_env: Mapping[str, str], pass_env: Iterable[str] = ()) -> dict[str, str]:
+    """The part of an environment that `agent_environment` may take anything from; for who calls it many times."""
+    homes = {name: process_env[name] for name, _ in _HOME_VARIABLES if name in process_env}
+    return {**allowed_environment(process_env), **homes, **_passed(process_env, pass_env)}
+
+
 def allowed_environment(process_env: Mapping[str, str]) -> dict[str, str]:
     """The variables every process may have: search path, language, proxies, certificates and homes of tools."""
     return {name: value for name, value in process_env.items() if _is_allowed(name)}

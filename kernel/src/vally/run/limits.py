@@ -59,6 +59,10 @@ def fit_trial_record(record: Mapping[str, Any], trajectory_path: str) -> FittedR
     trajectory = record.get("trajectory")
     if not isinstance(trajectory, dict):
         return FittedRecord(record=fitted, line=encode_line(fitted))
+    line = encode_line(fitted)
+    if len(line) <= EVENT_TEXT_LIMIT:
+        # No text in it can be too long.
+        return FittedRecord(record=fitted, line=line)
     # A record that was cut before keeps pointing at the sidecar that still has everything.
     cut_before = trajectory.get("truncated") is True and isinstance(trajectory.get("trajectoryPath"), str)
     cut = _Cut(fitted)

@@ -174,7 +174,17 @@ def _texts(value: Any) -> list[str]:
     pending = [value]
     while pending:
         item = pending.pop()
-        if isinstance(item, str):
+        kind = type(item)
+        if kind is str:
+            texts.append(item)
+        elif kind is dict:
+            pending.extend(item.values())
+            texts.extend(key for key in item if type(key) is str)
+        elif kind is list:
+            pending.extend(item)
+        elif kind is int or item is None:
+            continue
+        elif isinstance(item, str):
             texts.append(item)
         elif isinstance(item, Mapping):
             pending.extend(item.values())

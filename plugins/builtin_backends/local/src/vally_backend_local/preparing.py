@@ -44,9 +44,15 @@ class Runners:
 
     async def kill_all(self) -> None:
         """End every process of the trial, even when the caller is cancelled."""
-        with anyio.CancelScope(shield=True):
-            for runner in self.distinct():
-                await runner.kill_all()
+        if self.used:
+            with anyio.CancelScope(shield=True):
+                for runner in self.distinct():
+                    await runner.kill_all()
+
+    @property
+    def used(self) -> bool:
+        """Whether there may be processes; runners that do not tell are taken to have some."""
+        return any(getattr(runner, "used", True) for runner in self.distinct())
 
     def close(self) -> None:
         """Say that nothing is left to watch over."""
@@ -93,12 +99,15 @@ def keeps_home(options: TrialOptions) -> bool:
     return getattr(options.executor_config, "home", None) == "host"
 
 
-def agent_environments(place: Place, options: TrialOptions) -> tuple[dict[str, str], dict[str, str]]:
+def agent_environments(
+    place: Place, options: TrialOptions, resources: RunResources
+) -> tuple[dict[str, str], dict[str, str]]:
     """The environment of the agent's processes, and the same without its trial-specific part."""
     config = options.executor_config
+    pass_env = tuple(getattr(config, "pass_env", None) or ())
     return agent_environment(
-        options.process_env,
-        pass_env=getattr(config, "pass_env", None) or (),
+        resources.agent_variables(options.process_env, pass_env),
+        pass_env=pass_env,
         home_dir=None if keeps_home(options) else place.directories.home,
         tmp_dir=place.directories.tmp,
         workspace=place.directories.workspace,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import anyio
 
-from vally import Guardian, PluginHost, RunContext, Stimulus
+from vally import Guardian, PluginHost, RunContext, Stimulus, candidate_variables
 from vally_backend_local.baseline_cache import BaselineCache
 from vally_backend_local.config import LocalArgs
 from vally_backend_local.disk import FreeSpace
@@ -43,6 +43,9 @@ class RunResources:
     staging: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(MAX_STAGING_THREADS))
     capturing: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(MAX_CAPTURE_THREADS))
     _plain: tuple[Mapping[str, str], dict[str, str]] | None = None
+    _variables: dict[tuple[int, tuple[str, ...]], tuple[Mapping[str, str], Mapping[str, str]]] = field(
+        default_factory=dict
+    )
     _said: set[str] = field(default_factory=set)
     _needs: dict[int, tuple[Stimulus, Needs]] = field(default_factory=dict)
 
@@ -58,6 +61,14 @@ class RunResources:
         if self._plain is None or self._plain[0] is not process_env:
             self._plain = (process_env, dict(process_env))
         return self._plain[1]
+
+    def agent_variables(self, process_env: Mapping[str, str], pass_env: tuple[str, ...]) -> Mapping[str, str]:
+        """What of an environment agents may have at all; picked once, because it holds a lot that they may not."""
+        key = (id(process_env), pass_env)
+        known = self._variables.get(key)
+        if known is None or known[0] is not process_env:
+            known = self._variables[key] = (process_env, candidate_variables(process_env, pass_env))
+        return known[1]
 
     def warn_once(self, line: str) -> None:
         """Warn of something that holds for the whole run."""

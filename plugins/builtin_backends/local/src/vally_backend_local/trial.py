@@ -155,7 +155,7 @@ class Trial:
         resources, options = self._resources, self._options
         directories = self._directories = await self._make_directories()
         place = self._place = Place(self._id, self._item, directories, self._item.stimulus.merged_environment)
-        environments = agent_environments(place, options)
+        environments = agent_environments(place, options, resources)
         if keeps_home(options):
             resources.warn_once("'home: host' lets results depend on the user's own agent settings")
         runners = self._runners = self._make_runners(place, environments[0])
@@ -172,9 +172,9 @@ class Trial:
 
     def _spare(self) -> SpareDirectories | None:
         """Who may keep the directories: nobody once any process may have looked into them."""
-        runners = [self._shared_runner, *(self._runners.distinct() if self._runners else ())]
-        unknown = all(runner is None or getattr(runner, "used", True) is False for runner in runners)
-        return self._resources.spare if unknown and self._item.workspace.path is None else None
+        shared = self._shared_runner is not None and getattr(self._shared_runner, "used", True)
+        known = shared or (self._runners is not None and self._runners.used)
+        return None if known or self._item.workspace.path is not None else self._resources.spare
 
     async def _capture_changes(self, found: Trajectory) -> None:
         """Add to the trajectory what only the backend knows; trouble becomes a warning."""
