@@ -10,49 +10,39 @@ vally_api = 1
 _PACKAGE = "vally_grader_metrics"
 
 
+# Keyword, what it checks, implementation, and the constraint that it stands for.
+_COUNTS = (
+    ("token-budget", "input and output tokens stay within a budget", "TokenBudget", "max_tokens"),
+    ("turn-count", "the number of the agent's responses stays within a budget", "TurnCount", "max_turns"),
+    ("error-count", "the number of errors stays within a budget", "ErrorCount", None),
+)
+_CALL_COUNTS = (
+    ("tool-call-count", "the number of tool calls stays within a budget", "ToolCallCount"),
+    ("step-count", "the number of responses with tool calls stays within a budget", "StepCount"),
+)
+
+
 @hookimpl
 def vally_graders() -> Iterator[GraderSpec]:
     """One record per keyword."""
-    yield GraderSpec(
-        name="token-budget",
-        summary="input and output tokens stay within a budget",
-        factory=f"{_PACKAGE}.counts:TokenBudget",
-        config=f"{_PACKAGE}.counts:CountConfig",
-        cost="free",
-        blocking=False,
-        constraints={"max_tokens": "max"},
-    )
-    yield GraderSpec(
-        name="tool-call-count",
-        summary="the number of tool calls stays within a budget",
-        factory=f"{_PACKAGE}.call_counts:ToolCallCount",
-        config=f"{_PACKAGE}.call_counts:CallCountConfig",
-        cost="free",
-    )
-    yield GraderSpec(
-        name="step-count",
-        summary="the number of responses with tool calls stays within a budget",
-        factory=f"{_PACKAGE}.call_counts:StepCount",
-        config=f"{_PACKAGE}.call_counts:CallCountConfig",
-        cost="free",
-    )
-    yield GraderSpec(
-        name="turn-count",
-        summary="the number of the agent's responses stays within a budget",
-        factory=f"{_PACKAGE}.counts:TurnCount",
-        config=f"{_PACKAGE}.counts:CountConfig",
-        cost="free",
-        blocking=False,
-        constraints={"max_turns": "max"},
-    )
-    yield GraderSpec(
-        name="error-count",
-        summary="the number of errors stays within a budget",
-        factory=f"{_PACKAGE}.counts:ErrorCount",
-        config=f"{_PACKAGE}.counts:CountConfig",
-        cost="free",
-        blocking=False,
-    )
+    for name, summary, factory, constraint in _COUNTS:
+        yield GraderSpec(
+            name=name,
+            summary=summary,
+            factory=f"{_PACKAGE}.counts:{factory}",
+            config=f"{_PACKAGE}.counts:CountConfig",
+            cost="free",
+            blocking=False,
+            constraints={} if constraint is None else {constraint: "max"},
+        )
+    for name, summary, factory in _CALL_COUNTS:
+        yield GraderSpec(
+            name=name,
+            summary=summary,
+            factory=f"{_PACKAGE}.call_counts:{factory}",
+            config=f"{_PACKAGE}.call_counts:CallCountConfig",
+            cost="free",
+        )
     yield GraderSpec(
         name="wall-time",
         summary="the elapsed time stays within a budget",
