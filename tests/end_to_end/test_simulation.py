@@ -132,18 +132,19 @@ def test_an_override_of_no_server_is_a_warning(project: ProjectBuilder) -> None:
     assert "tool overrides name MCP server 'calk'" in json.dumps(result.records[0]["warnings"])
 
 
-def test_a_server_behind_an_address_is_refused(project: ProjectBuilder) -> None:
+def test_a_server_behind_an_address_that_nobody_answers_at(project: ProjectBuilder) -> None:
     stimulus = {
         "name": "s",
+        "prompt": "call far t",
         "environment": {"mcpServers": {"far": {"type": "http", "url": "http://127.0.0.1:9/mcp"}}},
-        "simulation": {"tool_overrides": [{"tool": "t", "result": 1}]},
+        "simulation": {"tool_overrides": [{"tool": "t", "result": "canned"}]},
         "graders": [{"type": "completed"}],
     }
     project.eval("sim", [stimulus], defaults={"executor": "mcp-agent"})
     result = run_cli(["eval", "-e", "evals/sim/eval.yaml"], cwd=project.root, plugins=(mcp_agent.RECORD,))
     assert result.exit_code == 1
-    assert result.records[0]["errorInfo"]["code"] == "unsupported-option"
-    assert "is reached by http" in result.records[0]["error"]
+    assert result.records[0]["errorInfo"]["code"] == "mcp-server-failed"
+    assert "the server cannot be reached" in result.records[0]["error"]
 
 
 def test_an_executor_without_simulation_is_refused(project: ProjectBuilder) -> None:

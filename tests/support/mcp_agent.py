@@ -42,7 +42,10 @@ class Client:
                 line += await self._process.stdout.receive()
             except Exception as error:
                 raise ExecutorError(f"the server left: {type(error).__name__}", code="mcp-server-failed") from error
-        result: dict[str, Any] = json.loads(line)["result"]
+        answer = json.loads(line)
+        if "error" in answer:
+            raise ExecutorError(answer["error"]["message"], code="mcp-server-failed")
+        result: dict[str, Any] = answer["result"]
         return result
 
     async def close(self) -> None:

@@ -1,13 +1,15 @@
 """A stand-alone program before an MCP server: answers some tool calls itself and hands everything else through.
 
 `python mcp_proxy.py CONFIG`, where CONFIG is a JSON file: `command` (list), `cwd`, `server` (its name), `overrides`
-(list of `tool`, `arguments`, and `result` or `error`), `log` (a file that gets one JSON line per canned answer). Speaks
-JSON-RPC by lines on its standard streams, as the server behind it does. It needs the standard library only.
+(list of `tool`, `arguments`, and `result` or `error`), `log` (a file that gets one JSON line per canned answer); for a
+server behind an address `url`, `headers` and `type` instead of `command` and `cwd`. Speaks JSON-RPC by lines on its
+standard streams. It needs the standard library only.
 """
 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import os
 import signal
@@ -15,11 +17,53 @@ import subprocess
 import sys
 import threading
 import time
-from typing import IO, Any
+from collections.abc import Iterator
+from typing import Any
 
 GRACE_S = 2.0
 """How long the server may take to end once its input is closed."""
 MARK = {"vally/simulated": True}
+
+
+class LocalServer:
+    """The server as a child process; raises `OSError` when it cannot be started."""
+
+    def __init__(self, command: list[str], cwd: str | None) -> None:
+        self._process = subprocess.Popen(command, cwd=cwd, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def lines(self) -> Iterator[bytes]:
+        """What it says."""
+        assert self._process.stdout is not None
+        return iter(self._process.stdout)
+
+    def send(self, line: bytes) -> bool:
+        """Send one line; returns whether it is there to get more."""
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(line)
+            self._process.stdin.flush()
+        except OSError:
+            return False
+        return True
+
+    def close(self) -> None:
+        """Close its input, and end it when it does not end by itself."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()
+        deadline = time.monotonic() + GRACE_S
+        while self._process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.02)
+        if self._process.poll() is None:
+            self._process.kill()
+
+    def wait(self) -> int:
+        """Its exit code."""
+        return self._process.wait()
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        self._process.terminate()
 
 
 class Proxy:
@@ -28,45 +72,25 @@ class Proxy:
     def __init__(self, config: dict[str, Any]) -> None:
         self._config = config
         self._lock = threading.Lock()
-        self._server = subprocess.Popen(
-            config["command"], cwd=config.get("cwd"), stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        )
+        self._server = _server(config)
 
     def run(self) -> int:
         """Work until the client or the server leaves; returns the exit code of the server."""
-        assert self._server.stdout is not None
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._end)
+            signal.signal(number, lambda *_: self._server.terminate())
         threading.Thread(target=self._from_client, daemon=True).start()
         names = {override["tool"] for override in self._config["overrides"]}
-        for line in self._server.stdout:
+        for line in self._server.lines():
             self._answer(without_schemas(line, names) if b'"outputSchema"' in line else line)
-        return self._server.wait()
-
-    def _end(self, *_: object) -> None:
-        self._server.terminate()
+        code: int = self._server.wait()
+        return code
 
     def _from_client(self) -> None:
-        assert self._server.stdin is not None
         for line in sys.stdin.buffer:
             rest = self._without_canned(line)
-            if rest and not self._to_server(self._server.stdin, rest):
+            if rest and not self._server.send(rest):
                 break
-        with contextlib.suppress(OSError):
-            self._server.stdin.close()
-        deadline = time.monotonic() + GRACE_S
-        while self._server.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.02)
-        if self._server.poll() is None:
-            self._server.kill()
-
-    def _to_server(self, pipe: IO[bytes], line: bytes) -> bool:
-        try:
-            pipe.write(line)
-            pipe.flush()
-        except OSError:
-            return False
-        return True
+        self._server.close()
 
     def _without_canned(self, line: bytes) -> bytes:
         """What of a line the server is to get."""
@@ -111,6 +135,15 @@ class Proxy:
         except OSError:
             # The client is gone.
             self._server.terminate()
+
+
+def _server(config: dict[str, Any]) -> Any:
+    if "url" not in config:
+        return LocalServer(config["command"], config.get("cwd"))
+    # Nothing beside this file can be imported by a program that runs isolated.
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120
+    remote = importlib.import_module("mcp_remote")
+    return remote.RemoteServer(config["url"], config["headers"], sse=config["type"] == "sse")
 
 
 def without_schemas(line: bytes, tools: set[str]) -> bytes:

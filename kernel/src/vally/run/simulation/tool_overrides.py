@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vally.errors import ExecutorError
 from vally.model.jsonio import canonical_json, parse_json, plain_value
+from vally.run.atomic import atomic_write
 
 if TYPE_CHECKING:
     from vally.model.evalspec import McpServer, Stimulus
@@ -27,8 +27,7 @@ def wrap_servers(
 ) -> dict[str, McpServer]:
     """The servers of a trial with a proxy before each that an override of the stimulus may answer for.
 
-    `servers` are resolved. What the proxies need lies in `trial_dir`, which is private to the trial. Raises
-    `ExecutorError` for an override of a server that is reached by a network address.
+    `servers` are resolved. What the proxies need lies in `trial_dir`, which is private to the trial.
     """
     simulation: Mapping[str, Any] = stimulus.simulation or {}
     overrides: Sequence[Mapping[str, Any]] = simulation.get("tool_overrides") or ()
@@ -53,28 +52,23 @@ def _warn_of_strangers(
 
 
 def _wrapped(server: McpServer, overrides: Sequence[Mapping[str, Any]], directory: Path, number: int) -> McpServer:
-    if server.type != "stdio" or server.command is None:
-        raise ExecutorError(
-            f"tool overrides of MCP server '{server.name}' need a server that is started by a command, "
-            f"and it is reached by {server.type}",
-            code="unsupported-option",
-        )
     directory.mkdir(parents=True, exist_ok=True)
     config = directory / f"server-{number}.json"
-    config.write_text(
-        json.dumps(
-            {
-                "server": server.name,
-                "command": [server.command, *server.args],
-                "cwd": server.cwd,
-                "overrides": [{key: item[key] for key in item if key != "server"} for item in overrides],
-                "log": str(directory / LOG),
-            }
-        ),
-        encoding="utf-8",
-    )
+    if server.type == "stdio":
+        behind: dict[str, Any] = {"command": [server.command, *server.args], "cwd": server.cwd}
+    else:
+        behind = {"type": server.type, "url": server.url, "headers": dict(server.headers)}
+    document = {
+        "server": server.name,
+        **behind,
+        "overrides": [{key: item[key] for key in item if key != "server"} for item in overrides],
+        "log": str(directory / LOG),
+    }
+    # Headers may be secrets.
+    atomic_write(config, json.dumps(document), mode=0o600)
     # Isolated, so that nothing in the workspace or the user's directories is imported.
-    return replace(server, command=sys.executable, args=("-I", "-S", str(PROXY), str(config)))
+    args = ("-I", "-S", str(PROXY), str(config))
+    return replace(server, type="stdio", url=None, headers={}, command=sys.executable, args=args)
 
 
 def mark_simulated(trajectory: Trajectory, trial_dir: Path) -> Trajectory:
