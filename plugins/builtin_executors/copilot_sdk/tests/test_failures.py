@@ -21,8 +21,7 @@ from vally_executor_copilot_sdk import waiting
 
 pytestmark = [pytest.mark.heavy, pytest.mark.anyio]
 
-# Unlike any other command on the machine.
-SLEEP = 'x\n!tool bash {"command": "sleep 60.4711", "description": "d"}\n!say y'
+SLEEP = 'x\n!tool bash {"command": "echo $$ > busy; exec sleep 600", "description": "d"}\n!say y'
 
 
 def runtime_of(run: Any) -> psutil.Process:
@@ -34,10 +33,16 @@ def runtime_of(run: Any) -> psutil.Process:
     return found
 
 
-def commands(text: str) -> list[int]:
-    """Processes of this test whose command line holds a text."""
-    every = psutil.process_iter(["pid", "cmdline"])
-    return [process.pid for process in every if text in " ".join(process.info["cmdline"] or ())]
+def sleeping(run: Any) -> bool:
+    """Whether the agent's command has begun."""
+    path = run.work / "busy"
+    return path.exists() and path.read_text().endswith("\n")
+
+
+def is_gone(run: Any) -> bool:
+    """Whether the agent's command is over."""
+    pid = int((run.work / "busy").read_text())
+    return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
 
 
 async def until(condition: Callable[[], object]) -> None:
@@ -114,7 +119,7 @@ async def test_a_failing_call_that_is_repeated_is_counted(run: Any) -> None:
 
 async def test_a_killed_runtime_is_noticed_at_once(run: Any) -> None:
     async def kill() -> None:
-        await until(lambda: commands("sleep 60.4711"))
+        await until(lambda: sleeping(run))
         os.kill(runtime_of(run).pid, signal.SIGKILL)
 
     error, seconds = await failing(run, SLEEP, kill)
@@ -146,7 +151,7 @@ async def test_a_runtime_that_stops_answering(run: Any, monkeypatch: pytest.Monk
     monkeypatch.setattr(clients, "STOP_LIMIT_S", 0.3)
 
     async def halt() -> None:
-        await until(lambda: commands("sleep 60.4711"))
+        await until(lambda: sleeping(run))
         runtime_of(run).suspend()
 
     error, _ = await failing(run, SLEEP, halt)
@@ -159,7 +164,7 @@ async def test_a_timeout_ends_a_command_and_keeps_what_there_is(run: Any) -> Non
     ended: list[float] = []
 
     async def stop_it() -> None:
-        await until(lambda: commands("sleep 60.4711"))
+        await until(lambda: sleeping(run))
         ended.append(time.monotonic())
         stop.set("timeout")
 
@@ -169,11 +174,12 @@ async def test_a_timeout_ends_a_command_and_keeps_what_there_is(run: Any) -> Non
     assert time.monotonic() - ended[0] < 5, "the limit is 2 s, on a machine that does nothing else"
     assert trajectory.end_reason == "agent_timeout"
     assert "tool_call" in [event.type for event in trajectory.events]
-    assert not commands("sleep 60.4711")
+    assert is_gone(run)
 
 
 async def test_the_session_is_stopped_at_the_agents_own_limit(run: Any) -> None:
-    trajectory = await run(SLEEP, "never sent", max_agent_duration_ms=1500)
+    await run("the first one imports the SDK\n!say y")
+    trajectory = await run(SLEEP, "never sent", max_agent_duration_ms=5000)
     assert trajectory.end_reason == "agent_timeout"
     assert [event.type for event in trajectory.events].count("user_message") == 1
 
@@ -181,7 +187,7 @@ async def test_the_session_is_stopped_at_the_agents_own_limit(run: Any) -> None:
 async def test_a_stop_while_servers_come_up(run: Any) -> None:
     from vally import McpServer
 
-    words = ("-c", "sleep 60.4711")
+    words = ("-c", "echo $$ > busy; exec sleep 600")
     trajectory = await run(
         "x",
         mcp_servers={"slow": McpServer(name="slow", type="stdio", command="/bin/sh", args=words)},
@@ -189,7 +195,7 @@ async def test_a_stop_while_servers_come_up(run: Any) -> None:
     )
     assert trajectory.end_reason == "agent_timeout"
     assert not [event for event in trajectory.events if event.type == "user_message"]
-    await until(lambda: not commands("sleep 60.4711"))
+    await until(lambda: not sleeping(run) or is_gone(run))
 
 
 async def test_results_that_the_sdk_drops_are_read_from_the_file(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -311,7 +317,7 @@ async def test_a_network_that_is_not_there_is_refused(run: Any) -> None:
 
 async def test_shutting_down_ends_a_trial(run: Any, llm: MockLlm) -> None:
     async def shut_down() -> None:
-        await until(lambda: commands("sleep 60.4711"))
+        await until(lambda: sleeping(run))
         await run.executor.shutdown()
 
     error, _ = await failing(run, SLEEP, shut_down)

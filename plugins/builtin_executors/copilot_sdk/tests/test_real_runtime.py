@@ -98,6 +98,12 @@ async def test_tools_in_every_dialect(run: Any, provider: Any, llm: MockLlm, dia
     assert trajectory.metadata["executorVersion"].startswith("1.")
 
 
+async def test_the_reasoning_effort_reaches_the_model(run: Any, llm: MockLlm) -> None:
+    trajectory = await run("x\n!say y", reasoning_effort="high")
+    assert llm.requests[-1].body["reasoning_effort"] == "high"
+    assert trajectory.metadata["reasoningEffort"] == "high"
+
+
 async def test_thoughts_are_told_once(run: Any) -> None:
     trajectory = await run('x\n!reason hmm\n!tool bash {"command": "true", "description": "d"}\n!reason aha\n!say y')
     assert [item["content"] for item in data(trajectory, "reasoning")] == ["hmm", "aha"]
