@@ -140,3 +140,16 @@ def test_spec_words(work: Any) -> None:
 def test_a_file_whose_name_looks_like_a_glob(work: Any) -> None:
     touch(work, "[id]/eval.yaml")
     assert words(work, "[id]/eval.yaml")[0] == ["[id]/eval.yaml"]
+
+
+def test_a_wildcard_stands_for_no_directory_that_is_skipped(work: Any) -> None:
+    for directory in ("a", "node_modules", "run"):
+        work.write(f"evals/{directory}/eval.yaml")
+    work.write("evals/run/results.jsonl")
+    found, _ = discover_evals(work.project("paths: {evals: ['evals/*/', evals/node_modules]}\n"))
+    assert [path.relative_to(work.root).as_posix() for path in found] == [
+        "evals/a/eval.yaml",
+        "evals/node_modules/eval.yaml",
+    ]
+    found, _ = discover_evals(work.project("paths: {evals: ['evals/*/']}\n"))
+    assert [path.relative_to(work.root).as_posix() for path in found] == ["evals/a/eval.yaml"]

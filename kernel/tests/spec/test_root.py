@@ -354,3 +354,25 @@ def test_files_of_a_judge_lie_beside_the_eval(work: Any) -> None:
         type="tiny", options={"path": path.as_posix()}
     )
     assert root(work, text.replace("small", "large")).found == ["3:47 INVALID-VALUE"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("stimuli_from: []\n", ["1:15 NO-STIMULI"]),
+        ("stimuli: []\nstimuli_from: []\n", ["1:10 NO-STIMULI"]),
+        ("stimuli_from: ~\n", ["1:1 NO-STIMULI"]),
+    ],
+)
+def test_rows_that_are_none(work: Any, text: str, expected: list[str]) -> None:
+    assert work(text).found == expected
+
+
+def test_rows_that_cannot_be_read_are_no_missing_stimuli(work: Any) -> None:
+    assert work("stimuli_from: {file: none.csv, template: {prompt: p}}\n").codes == ["file-not-found"]
+
+
+def test_a_number_is_quoted_as_it_is_written(work: Any) -> None:
+    stimuli = "stimuli: [{name: a, prompt: p, graders: [{type: completed}]}]\n"
+    item = work(f"{stimuli}defaults: {{runs: 3.0}}\n").only("invalid-type")
+    assert item.message == "defaults.runs must be an integer, got 3.0"

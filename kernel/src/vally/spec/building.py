@@ -94,9 +94,14 @@ def _stimuli(loading: Loading, section: Section) -> list[ReadStimulus]:
         stimuli += expand_rows(loading, rows, Place().key("stimuli_from"))
     check_names(loading, stimuli)
     written = section.written.get("stimuli")
-    if rows is None and (written is None or (isinstance(written, SequenceNode) and not written.items)):
-        loading.collector.add("no-stimuli", written or section.node, place)
+    if _is_empty(written) and _is_empty(rows):
+        loading.collector.add("no-stimuli", written or rows or section.node, place)
     return stimuli
+
+
+def _is_empty(node: Node | None) -> bool:
+    """Whether a list is absent or has no items; what was reported as wrong is something."""
+    return node is None or (isinstance(node, SequenceNode) and not node.items)
 
 
 def _check_whole(loading: Loading, section: Section, stimuli: Sequence[StimulusParts]) -> None:

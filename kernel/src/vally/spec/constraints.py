@@ -36,17 +36,26 @@ class Bounded:
         wrong = [item for item in found if item.level == "error"]
         if wrong:
             key = place.pointer.rsplit("/", 1)[-1]
-            collector.add(
-                "invalid-constraint-value", node, place, key=key, value=describe(node), expected=self.expected
-            )
+            for at, where in _wrong_items(node, place, self.shape):
+                collector.add(
+                    "invalid-constraint-value", at, where, key=key, value=describe(at), expected=self.expected
+                )
             return INVALID
         collector.extend(found)
         return value
 
 
+def _wrong_items(node: Node, place: Place, shape: Shape) -> list[tuple[Node, Place]]:
+    """The items of a list that are wrong, or the value itself."""
+    if not isinstance(node, SequenceNode) or not isinstance(shape, ListOf):
+        return [(node, place)]
+    items = [(item, place.item(index)) for index, item in enumerate(node.items)]
+    return [(at, where) for at, where in items if shape.item.read(at, where, Collector(muted=True)) is INVALID]
+
+
 _COUNT = Bounded(Integer(0), "an integer >= 0")
 _DURATION = Bounded(DurationShape(), "a duration above 0 such as 30s or 2m40s")
-_TEXTS = Bounded(ListOf(Text(), single="warning"), "a list of strings")
+_TEXTS = Bounded(ListOf(Text(), single="warning"), "a list of texts that are not blank")
 CONSTRAINTS = Table(
     "constraints",
     {

@@ -65,7 +65,10 @@ class _Search:
             if pointer is None:
                 self.report("invalid-glob", pointer, pattern=pattern, reason=error.reason)
             return None
-        return sum(self.take(paths.absolute(self.base, match)) for match in matches)
+        # A wildcard stands for no directory that a search skips; one that is written is meant.
+        last = pattern.rstrip("/").rpartition("/")[2]
+        found = [paths.absolute(self.base, match) for match in matches]
+        return sum(self.take(path) for path in found if path.name == last or path.name not in SKIPPED_DIRECTORIES)
 
     def result(self) -> list[Path]:
         """What was found, by POSIX path."""

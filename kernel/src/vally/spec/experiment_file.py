@@ -151,7 +151,7 @@ def _check_settings(loading: Loading, section: Section, read: ReadVariants, over
 
 def _setting_place(section: Section, item: ReadVariant, setting: Setting) -> Place:
     if item.variant.labels:
-        return section.place.key("matrix").named(f"/{setting.key}")
+        return section.place.key("matrix").named(setting.key)
     name = item.variant.name
     written = "overrides" if setting.key == "defaults" else setting.key
     place = section.place.key("variants").key(name).key(written)

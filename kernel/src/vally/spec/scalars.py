@@ -7,7 +7,6 @@ import re
 from typing import Final
 
 from vally.spec.nodes import MappingNode, Node, ScalarNode, SequenceNode
-from vally.text.numbers import es_number
 
 MAX_INTEGER: Final = 2**53 - 1
 _NULL = frozenset({"", "~", "null", "Null", "NULL"})
@@ -103,7 +102,8 @@ def describe(node: Node) -> str:
         return "null"
     if isinstance(value, bool):
         return "true" if value else "false"
-    return es_number(value) if math.isfinite(value) else node.text
+    # As it is written: 3.0 is no integer, which "3" would not tell.
+    return shown(node)
 
 
 def shown(node: ScalarNode) -> str:

@@ -88,7 +88,9 @@ def check_weights(
             collector.add("unused-scoring-weight", at, place, key=key.name)
     if not any(key.weight for key in keys):
         collector.add("scoring-weights-zero", keys[0].node, keys[0].place)
-    _check_unlisted(keys, effective, collector)
+    if all(key.name in known or key.name in names or key.name in CONSTRAINT_KEYS for key in keys):
+        # A misspelt key lists some grader, though nobody knows which.
+        _check_unlisted(keys, effective, collector)
     _check_shared({key.name for key in keys}, effective, collector)
 
 
