@@ -399,6 +399,9 @@ async def test_the_trajectory_names_profile_and_gaps(
 
 
 INVALID: dict[str, tuple[dict[str, Any], str]] = {
+    "misspelt key": ({"profle": "claude"}, "unknown key 'profle'"),
+    "no profile": ({"profile": None}, "'command' or 'profile' is required"),
+    "no text": ({"profile": ["claude"]}, "'profile' must be a string"),
     "unknown profile": (
         {"profile": "claud"},
         "'profile' must be one of: copilot, claude, codex, gemini, opencode; did",

@@ -29,7 +29,7 @@ class CommandConfig(CamelConfig):
     """
 
     profile: str | None = None
-    command: list[str | list[str]]
+    command: list[str | list[str]] = Field(default_factory=list)
     continue_command: list[str | list[str]] | None = None
     prompt: PromptBy | None = None
     dialect: str = "text"
@@ -68,8 +68,6 @@ class CommandConfig(CamelConfig):
             return values
         name = values.get("profile")
         if not isinstance(name, str):
-            if name is None and "command" not in values:
-                raise ValueError("'command' or 'profile' is required")
             return values
         if name not in PROFILES:
             raise ValueError(_one_of("profile", name, PROFILES))
@@ -109,6 +107,12 @@ class CommandConfig(CamelConfig):
                 raise ValueError(f"'env' name '{name}' is reserved")
         check(value.values())
         return value
+
+    @model_validator(mode="after")
+    def _there_is_a_command(self) -> CommandConfig:
+        if not self.command:
+            raise ValueError("'command' or 'profile' is required")
+        return self
 
     @model_validator(mode="after")
     def _prompt_is_told(self) -> CommandConfig:
