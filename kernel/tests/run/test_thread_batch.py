@@ -58,6 +58,7 @@ def test_a_grader_that_hangs_costs_no_other_its_verdict() -> None:
     finally:
         released.set()
     assert first.evidence == "Grading timed out after 1500ms"
+    assert (first.grader_type, (first.metadata or {})["error"]["kind"]) == ("hangs", "deadline")
     assert [result.evidence for result in others] == ["ok"] * 3
 
 

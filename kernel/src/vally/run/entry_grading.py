@@ -96,6 +96,10 @@ class EntryGrader:
         except Exception as error:
             return self.failed(error)
 
+    def unfinished(self, evidence: str) -> GraderResult:
+        """The result of a grader that the budget of the trial left no time for."""
+        return self._finished(self._prepared.error(evidence, kind="deadline"))
+
     async def _invoke(self, name: str, *args: Any) -> Any:
         method = getattr(self._prepared.grader, name, None)
         record = self._prepared.record

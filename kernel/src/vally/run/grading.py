@@ -194,8 +194,8 @@ class _Session:
         request, entries = self._request, self._entries
         text = request.scoring.timeout_text or f"{request.scoring.timeout_ms}ms"
         results = [
-            result or prepared.error(f"Grading timed out after {text}", kind="deadline")
-            for prepared, result in zip(entries, self._results, strict=True)
+            result or grader.unfinished(f"Grading timed out after {text}")
+            for grader, result in zip(self._graders, self._results, strict=True)
         ]
         name_results(results, entries)
         return aggregate_grade(
