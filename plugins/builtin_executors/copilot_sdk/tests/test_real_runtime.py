@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import logging
 import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -154,6 +157,69 @@ async def test_a_tool_of_an_mcp_server(run: Any, calculator: Path) -> None:
     (result,) = data(trajectory, "tool_result")
     assert (result["success"], result["result"]) == (True, "42")
     assert trajectory.metadata["mcpServers"] == ["calc"]
+
+
+class RemoteCalculator(BaseHTTPRequestHandler):
+    """An MCP server behind HTTP that wants a key."""
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        if self.headers["x-key"] != "secret-key-1":
+            self._answer(401, {})
+        elif "id" not in asked:
+            self._answer(202, None)
+        else:
+            self._answer(200, {"jsonrpc": "2.0", "id": asked["id"], "result": self._result(asked)})
+
+    def do_GET(self) -> None:
+        self._answer(405, None)
+
+    do_DELETE = do_GET
+
+    def _result(self, asked: dict[str, Any]) -> dict[str, Any]:
+        if asked["method"] == "initialize":
+            version = asked["params"]["protocolVersion"]
+            facts = {"name": "remote", "version": "1"}
+            return {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": facts}
+        if asked["method"] == "tools/list":
+            return {"tools": [{"name": "one", "description": "says one", "inputSchema": {"type": "object"}}]}
+        return {"content": [{"type": "text", "text": "1"}]}
+
+    def _answer(self, status: int, body: Any) -> None:
+        data = b"" if body is None else json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        return None
+
+
+@pytest.fixture
+def remote() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), RemoteCalculator)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_address[1]}/mcp"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+async def test_a_tool_of_a_remote_mcp_server(run: Any, remote: str) -> None:
+    def servers(key: str) -> dict[str, McpServer]:
+        return {"far": McpServer(name="far", type="http", url=remote, headers={"X-Key": key}, timeout_ms=20_000)}
+
+    trajectory = await run("x\n!tool far-one {}\n!say y", mcp_servers=servers("secret-key-1"))
+    (result,) = data(trajectory, "tool_result")
+    assert (result["success"], result["result"]) == (True, "1")
+    assert "secret-key-1" not in trajectory.model_dump_json()
+    with pytest.raises(ExecutorError, match="MCP server 'far' failed") as caught:
+        await run("x", mcp_servers=servers("wrong-key"))
+    assert caught.value.code == "mcp-server-failed"
+    assert "wrong-key" not in caught.value.message
 
 
 async def test_an_mcp_server_that_fails_is_an_error(run: Any, calculator: Path, llm: MockLlm) -> None:
