@@ -19,6 +19,7 @@ from vally_executor_acp.transport import ProcessTransport
 STDERR_BYTES = 4096
 DRAIN_S = 0.5
 EPITAPH_S = 1.5
+LAST_WORDS_S = 0.2
 _NOT_STARTABLE = frozenset({"ENOENT", "EACCES", "ENOEXEC", "ENOTDIR", "EPERM"})
 
 Params = Mapping[str, Any]
@@ -49,7 +50,9 @@ class Agent:
         self._stderr = bytearray()
         transport = ProcessTransport(process, self._on_message, on_noise)
         self._connection = Connection(self._on_request, transport)
-        self._tasks = [_task(self._read_stderr()), _task(self._watch())]
+        self._exited = anyio.Event()
+        self._stderr_task = _task(self._read_stderr())
+        self._tasks = [self._stderr_task, _task(self._watch())]
         self.capabilities: Params = {}
         self.name = ""
         self.version: str | None = None
@@ -132,7 +135,9 @@ class Agent:
     async def epitaph(self) -> str:
         """What became of the process, once the connection is lost; waits for its last words."""
         with anyio.move_on_after(EPITAPH_S):
-            await asyncio.gather(*self._tasks, return_exceptions=True)
+            await self._exited.wait()
+        # Not cancelled when it takes longer: something the agent started may hold the pipe open.
+        await asyncio.wait([self._stderr_task], timeout=LAST_WORDS_S)
         return self.ended or "closed its output"
 
     async def close(self) -> None:
@@ -178,6 +183,7 @@ class Agent:
         """Notice the end of the process, also when something it started holds its streams open."""
         done = await self._process.wait()
         self.ended = f"was ended by {done.signal}" if done.signal else f"ended with exit code {done.returncode}"
+        self._exited.set()
         await asyncio.sleep(DRAIN_S)
         await self._connection.close()
 

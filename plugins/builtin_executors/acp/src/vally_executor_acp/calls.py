@@ -24,15 +24,22 @@ _NAMES = {
     "think": "think",
 }
 _SHELL_FLAGS = ("-c", "-lc")
+_EXIT_KEYS = ("exit_code", "exitCode")
+_ACTIVATE = "activate_skill"
+_QUOTED = re.compile(r'"([^"]+)"')
 _EXIT_CODE = re.compile(r"\s*Exit code (\d{1,3})\b")
-_OUTPUT_KEYS = ("output", "content", "detailedContent", "formatted_output", "aggregated_output", "stdout", "error")
+_OUTPUT_KEYS = ("output", "content", "detailedContent", "formatted_output", "aggregated_output", "stdout", "message")
 
 
 @dataclass(slots=True)
 class Call:
-    """One call as far as it was told; `event` is the recorded call, which grows with it."""
+    """One call as far as it was told; `event` is the recorded call, which grows with it.
+
+    `named_by_id` is for agents that put the name of the tool in front of the id.
+    """
 
     call_id: str
+    named_by_id: bool = False
     event: Event | None = None
     ended: bool = False
     denied: bool = False
@@ -54,6 +61,11 @@ class Call:
         self.terminal += str(mapping(meta.get("terminal_output_delta")).get("data") or "")
 
     @property
+    def over(self) -> bool:
+        """Whether nothing more is to be waited for."""
+        return self.ended or self.denied
+
+    @property
     def kind(self) -> str:
         """The kind of tool, `other` when the agent does not say."""
         return str(self.facts.get("kind") or "other")
@@ -69,8 +81,18 @@ class Call:
         told = mapping(mapping(self.facts.get("_meta")).get("claudeCode")).get("toolName")
         if told:
             return str(told)
-        words = str(self.facts.get("name") or self.first_title).split()
-        return _NAMES.get(self.kind) or (words[0] if words else "other")
+        named = _NAMES.get(self.kind)
+        if named is not None:
+            return named
+        if "skill" in mapping(self.arguments):
+            return "skill"
+        words = str(self._own_name or self.facts.get("name") or self.first_title).split()
+        return words[0] if words else "other"
+
+    @property
+    def _own_name(self) -> str:
+        name, mark, _ = self.call_id.partition("__")
+        return name if self.named_by_id and mark else ""
 
     @property
     def arguments(self) -> Any:
@@ -88,6 +110,8 @@ class Call:
             return given
         if self.kind == "execute":
             return {"command": self.title}
+        if self._own_name == _ACTIVATE and (skill := _QUOTED.match(self.title)):
+            return {"skill": skill[1]}
         places = [mapping(item).get("path") for item in self.facts.get("locations") or ()]
         return {"path": places[0]} if places and places[0] else {}
 
@@ -95,8 +119,15 @@ class Call:
     def result(self) -> str:
         """The text of the result: the output itself, else what the agent shows of it to people."""
         output = self.facts.get("rawOutput")
-        told = output if isinstance(output, str) else next(_texts_of_output(output), "")
-        return told or "\n".join(_texts_of_content(self.facts.get("content"))) or self.terminal
+        texts = (
+            output if isinstance(output, str) else "",
+            next(_texts_of_output(output), ""),
+            "\n".join(_texts_of_content(self.facts.get("content"))),
+            self.terminal,
+        )
+        told = next((text for text in texts if text), "")
+        rest = {key: value for key, value in mapping(output).items() if key not in _EXIT_KEYS}
+        return told or (json.dumps(rest, ensure_ascii=False, default=str) if rest else "")
 
     def found_exit_code(self) -> int | None:
         """The exit code of a command, where the agent tells it."""
@@ -107,8 +138,7 @@ class Call:
         told = [
             *(mapping(part).get("exitCode") for part in (parts if isinstance(parts, list) else ())),
             mapping(output.get("metadata")).get("exit"),
-            output.get("exit_code"),
-            output.get("exitCode"),
+            *(output.get(key) for key in _EXIT_KEYS),
             mapping(meta.get("terminal_exit")).get("exit_code"),
         ]
         found = next((code for code in told if isinstance(code, int) and not isinstance(code, bool)), None)
@@ -126,14 +156,13 @@ def _command_line(words: list[str]) -> str:
 def _texts_of_output(output: object) -> Iterator[str]:
     if isinstance(output, Mapping):
         yield from (value for key in _OUTPUT_KEYS if isinstance(value := output.get(key), str) and value)
-        yield json.dumps(output, ensure_ascii=False, default=str)
-    elif isinstance(output, list):
-        yield json.dumps(output, ensure_ascii=False, default=str)
+        yield "\n".join(_texts_of_content(output.get("content")))
+    yield "\n".join(_texts_of_content(output))
 
 
 def _texts_of_content(content: object) -> Iterator[str]:
     for item in content if isinstance(content, list) else ():
-        block = mapping(mapping(item).get("content"))
+        block = mapping(mapping(item).get("content")) or mapping(item)
         text = block.get("text") or mapping(block.get("resource")).get("text")
         if isinstance(text, str):
             yield text

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath, PureWindowsPath
 from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from vally import CamelConfig, DurationText, NonEmpty, ProviderSettings
-from vally_executor_acp.permissions import Policy
-from vally_executor_acp.profiles import PROFILES, Profile, ProfileName
+from vally import CamelConfig, DurationText, NonEmpty, WorkspaceDirectory
+from vally_executor_acp.permissions import PermissionRules, Policy
+from vally_executor_acp.profiles import PROFILES, AgentProvider, Profile, ProfileName
 
 MODEL = "{model}"
 _RESERVED = ("EVALUATE_", "VALLY_")
@@ -29,8 +28,8 @@ class AcpConfig(CamelConfig):
     permissions: Policy = "allow-all"
     init_timeout: DurationText = "60s"
     sessions_per_agent: int = Field(default=1, ge=1, le=64)
-    provider: ProviderSettings | None = None
-    skills_dir: str | None = None
+    provider: AgentProvider | None = None
+    skills_dir: WorkspaceDirectory | None = None
     env: dict[str, str] = Field(default_factory=dict)
     pass_env: list[str] = Field(default_factory=list)
     home: Literal["private", "host"] = "private"
@@ -46,20 +45,23 @@ class AcpConfig(CamelConfig):
         return self.skills_dir or self.known.skills_dir
 
     @property
+    def takes_skills(self) -> bool:
+        """Whether the agent can be offered skills; those in its home would be offered to all whom it serves."""
+        by_home = self.known.skills_by_home and self.home == "private"
+        return self.skills_place is not None and not (by_home and self.sessions_per_agent > 1)
+
+    @property
+    def modes(self) -> tuple[str, ...]:
+        """The session modes of which the first that the agent has is to be set."""
+        if self.mode is not None:
+            return (self.mode,)
+        return self.known.modes if self.permissions == "allow-all" else self.known.asking_modes
+
+    @property
     def takes_model(self) -> bool:
         """Whether the agent can be told which model to use."""
         words = self.command or ()
         return self.profile is not None or any(MODEL in word for word in (*words, *self.env.values()))
-
-    @field_validator("skills_dir")
-    @classmethod
-    def _skills_stay_in_the_workspace(cls, value: str | None) -> str | None:
-        if value is None:
-            return None
-        parts = PurePosixPath(value.replace("\\", "/")).parts
-        if not parts or value.startswith(("/", "\\")) or PureWindowsPath(value).drive or {"..", ".git"} & set(parts):
-            raise ValueError("'skillsDir' must be a relative path inside the workspace")
-        return value
 
     @field_validator("env")
     @classmethod
@@ -75,6 +77,12 @@ class AcpConfig(CamelConfig):
     def _an_agent_is_named(self) -> AcpConfig:
         if self.profile is None and self.command is None:
             raise ValueError("'profile' or 'command' is required")
+        if not self.known.asks and isinstance(self.permissions, PermissionRules):
+            raise ValueError(
+                "'permissions' cannot be rules with this profile: the agent asks only when it wants more than its mode"
+            )
+        if self.known.per_trial and self.sessions_per_agent > 1:
+            raise ValueError("'sessionsPerAgent' must be 1 with this profile")
         if self.provider is not None:
             if self.profile is None:
                 raise ValueError("'provider' needs a 'profile': how to tell another agent is not known; use 'env'")

@@ -25,7 +25,7 @@ from vally import (
 )
 from vally_executor_acp.config import MODEL, AcpConfig
 from vally_executor_acp.profiles import Wiring
-from vally_executor_acp.skills import stage_skills
+from vally_executor_acp.skills import link_skills, stage_skills
 
 if TYPE_CHECKING:
     from vally_executor_acp.pool import AgentPool
@@ -49,7 +49,7 @@ class AcpExecutor:
             multi_turn=True,
             turn_completion=True,
             mcp=True,
-            skills=config.skills_place is not None,
+            skills=config.takes_skills,
             env=True,
             attachments=True,
             isolation=True,
@@ -84,22 +84,31 @@ class AcpExecutor:
         check_offered_skills(options.skills)
         wiring = _wiring(config, options)
         session = Session(config, stimulus, options, wiring.wire_model)
-        acquire, release = await self._source(config, options, wiring)
+        file = session.servers.file
+        argv = [*command(config, options), *((*config.known.mcp_words, f"@{file}") if file is not None else ())]
+        acquire, release = await self._source(config, options, wiring, argv)
         return await session.run(acquire, release)
 
-    async def _source(self, config: AcpConfig, options: ExecutorOptions, wiring: Wiring) -> tuple[Acquire, Release]:
+    async def _source(
+        self, config: AcpConfig, options: ExecutorOptions, wiring: Wiring, argv: list[str]
+    ) -> tuple[Acquire, Release]:
         """How the trial gets its agent, and gives it back: one of its own, or a place in one that serves several."""
         from vally_executor_acp.launch import end, start
         from vally_executor_acp.pool import AgentPool
 
-        argv = command(config, options)
         shared_runner = options.shared_runner if config.sessions_per_agent > 1 else None
-        # Where the assets are is told by the environment.
-        if shared_runner is None or options.assets_dir is not None:
+        # Assets are told by the environment, and some agents read their servers when they start.
+        own = options.assets_dir is not None or (config.known.mcp_words and options.mcp_servers)
+        if shared_runner is None or own:
             env = {**options.env, **own_environment(config, wiring)}
+            if config.known.skills_by_home and config.home == "private" and config.skills_place is not None:
+                link_skills(options.work_dir / config.skills_place, Path(env["HOME"]) / config.skills_place)
             return partial(start, config, options, options.runner, argv, options.work_dir, env), end
         home = await self._shared_home()
-        env = {**shared_environment(config, options, home), **own_environment(config, replace(wiring, scratch=home))}
+        env = {
+            **shared_environment(config, options, home),
+            **own_environment(config, replace(wiring, scratch=home, work_dir=None)),
+        }
         self._pool = self._pool or AgentPool()
         start_shared = partial(start, config, options, shared_runner, argv, home, env)
         key = canonical_json({"argv": argv, "env": env})
@@ -165,7 +174,14 @@ def _wiring(config: AcpConfig, options: ExecutorOptions) -> Wiring:
                 "an endpoint of your own needs a model: set defaults.model, --model or provider.model",
                 code="executor-config",
             )
-    return Wiring(model=options.model, provider=provider, settings=config.provider, scratch=options.trial_dir)
+    return Wiring(
+        work_dir=options.work_dir,
+        alone=config.home == "private",
+        model=options.model,
+        provider=provider,
+        settings=config.provider,
+        scratch=options.trial_dir,
+    )
 
 
 def _config(options: ExecutorOptions) -> AcpConfig:

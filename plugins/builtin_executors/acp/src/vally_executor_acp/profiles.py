@@ -15,15 +15,35 @@ from vally import ProviderConfig, ProviderSettings, provider_headers
 ProfileName = Literal["copilot", "claude", "codex", "gemini", "opencode"]
 KEY_VARIABLE = "MODEL_PROVIDER_KEY"
 _PROVIDER_NAME = "custom"
+_INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md")
+_OPENCODE_ALONE = (
+    "OPENCODE_DISABLE_PROJECT_CONFIG",
+    "OPENCODE_DISABLE_EXTERNAL_SKILLS",
+    "OPENCODE_DISABLE_CLAUDE_CODE",
+)
+_OPENCODE_OFFLINE = ("OPENCODE_DISABLE_MODELS_FETCH", "OPENCODE_DISABLE_LSP_DOWNLOAD")
+
+
+class AgentProvider(ProviderSettings):
+    """The provider shape with one more wire family, that of Gemini; its `baseUrl` is the address without a version."""
+
+    # Wider than in the shape: agents speak more than the executors that ask models themselves.
+    type: Literal["openai", "azure", "anthropic", "gemini"]  # type: ignore[assignment]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wiring:
-    """What an agent is to be told: its model, and the endpoint with its credentials. `scratch` is for its files."""
+    """What an agent is to be told: its model, and the endpoint with its credentials.
 
+    `scratch` is for its files. `work_dir` is None for an agent that serves several trials. With `alone` it reads
+    nothing of the user and of the directories above the workspace.
+    """
+
+    work_dir: Path | None
+    alone: bool
     model: str | None
     provider: ProviderConfig | None
-    settings: ProviderSettings | None
+    settings: AgentProvider | None
     scratch: Path
 
     @property
@@ -38,9 +58,14 @@ class Wiring:
 
 
 Environment = Callable[[Wiring], dict[str, str]]
+SessionMeta = Callable[[Path], dict[str, Any]]
 
 
 def _no_environment(_: Wiring) -> dict[str, str]:
+    return {}
+
+
+def _no_meta(_: Path) -> dict[str, Any]:
     return {}
 
 
@@ -48,20 +73,33 @@ def _no_environment(_: Wiring) -> dict[str, str]:
 class Profile:
     """One agent.
 
-    `modes` are session modes of which the first that the agent has is set. `wire_types` are the provider types it can
-    be given, `headers` and `limits` whether it takes those of a provider.
+    `environment` is what it is told by variables, `session_meta` what is told with a session beside the protocol.
+    `modes` are session modes of which the first that the agent has is set, `asking_modes` those in which it asks for
+    permission, for policies that do not allow everything; `asks` is whether it asks for every tool. `mcp_words` stand
+    before the file of MCP servers for an agent that does not take them with a session. `skills_by_home`: the directory
+    of skills is linked into the agent's home. `per_trial`: the agent is told things of the trial when it starts, so
+    that it can serve no other. `wire_types` are the provider
+    types it can be given, `headers` and `limits` whether it takes those of a provider. `gaps` are what a trajectory
+    lacks with this agent, in words for its readers.
     """
 
     command: tuple[str, ...] = ()
     model_words: tuple[str, ...] = ()
+    mcp_words: tuple[str, ...] = ()
     environment: Environment = _no_environment
+    session_meta: SessionMeta = _no_meta
     modes: tuple[str, ...] = ()
+    asking_modes: tuple[str, ...] = ()
+    asks: bool = True
     skills_dir: str | None = None
+    skills_by_home: bool = False
+    per_trial: bool = False
     needs_model: bool = False
     wire_types: tuple[str, ...] = ()
     wire_api: Literal["completions", "responses"] | None = None
     headers: bool = False
     limits: bool = False
+    gaps: tuple[str, ...] = ()
 
     def provider_problem(self, provider: ProviderSettings) -> str | None:
         """Why this agent cannot be given an endpoint; None when it can."""
@@ -101,6 +139,7 @@ def _claude(wiring: Wiring) -> dict[str, str]:
     told: dict[str, str | None] = {
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         "DISABLE_AUTOUPDATER": "1",
+        "CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD": "1",
         "ANTHROPIC_MODEL": wiring.wire_model,
         "IS_SANDBOX": "1" if _is_root() else None,
     }
@@ -115,6 +154,12 @@ def _claude(wiring: Wiring) -> dict[str, str]:
             "ANTHROPIC_DEFAULT_HAIKU_MODEL": wiring.wire_model,
         }
     return _present(told)
+
+
+def _claude_session(work_dir: Path) -> dict[str, Any]:
+    """Nothing of the directories above the workspace, which the agent would read too."""
+    options = {"settingSources": ["user"], "additionalDirectories": [str(work_dir)], "strictMcpConfig": True}
+    return {"claudeCode": {"options": options}}
 
 
 def _codex(wiring: Wiring) -> dict[str, str]:
@@ -143,66 +188,109 @@ def _gemini(wiring: Wiring) -> dict[str, str]:
         "general": {"disableAutoUpdate": True, "disableUpdateNag": True},
         "privacy": {"usageStatisticsEnabled": False},
     }
-    told: dict[str, str | None] = {}
+    # Skills and MCP servers are for trusted workspaces only.
+    told: dict[str, str | None] = {"GEMINI_CLI_TRUST_WORKSPACE": "true"}
     provider = wiring.provider
     if provider is not None:
         settings["security"] = {"auth": {"selectedType": "gemini-api-key"}}
-        told = {"GOOGLE_GEMINI_BASE_URL": provider.base_url, "GEMINI_API_KEY": wiring.key or "unused"}
+        told |= {"GOOGLE_GEMINI_BASE_URL": provider.base_url, "GEMINI_API_KEY": wiring.key or "unused"}
     path = wiring.scratch / "gemini-settings.json"
     path.write_text(json.dumps(settings), encoding="utf-8")
     return _present({**told, "GEMINI_CLI_SYSTEM_SETTINGS_PATH": str(path)})
 
 
 def _opencode(wiring: Wiring) -> dict[str, str]:
-    # Every tool asks, so that the policy is heard.
-    asks = dict.fromkeys(("edit", "bash", "webfetch"), "ask")
-    config: dict[str, Any] = {"autoupdate": False, "share": "disabled", "permission": asks}
+    config: dict[str, Any] = {
+        "autoupdate": False,
+        "share": "disabled",
+        # Its only use is a title, for one more request.
+        "agent": {"title": {"disable": True}},
+        # Every tool asks, so that the policy is heard; nobody answers questions.
+        "permission": {**dict.fromkeys(("edit", "bash", "webfetch"), "ask"), "question": "deny"},
+    }
     model, provider = wiring.wire_model, wiring.provider
     told: dict[str, str | None] = {"OPENCODE_DISABLE_AUTOUPDATE": "1"}
+    if wiring.alone and wiring.work_dir is not None:
+        told |= dict.fromkeys(_OPENCODE_ALONE, "1")
+        config |= _opencode_workspace(wiring.work_dir)
     if provider is not None:
-        options: dict[str, Any] = {"baseURL": provider.base_url}
-        headers = {**provider.headers, **({} if provider.bearer_token is None else provider_headers(provider))}
-        if headers:
-            options["headers"] = headers
-        if wiring.key is not None:
-            options["apiKey"] = f"{{env:{KEY_VARIABLE}}}"
-        endpoint = {"npm": "@ai-sdk/openai-compatible", "name": _PROVIDER_NAME, "options": options}
-        config["provider"] = {_PROVIDER_NAME: {**endpoint, "models": {model: {"name": model}}}}
+        told |= {KEY_VARIABLE: wiring.key, **dict.fromkeys(_OPENCODE_OFFLINE, "1")}
+        config["provider"] = {_PROVIDER_NAME: _opencode_provider(provider, wiring)}
         model = f"{_PROVIDER_NAME}/{model}"
-        told[KEY_VARIABLE] = wiring.key
     if model is not None:
         config |= {"model": model, "small_model": model}
     return _present({**told, "OPENCODE_CONFIG_CONTENT": json.dumps(config)})
+
+
+def _opencode_workspace(work_dir: Path) -> dict[str, Any]:
+    """What it would find by itself, and above the workspace too."""
+    found = next((work_dir / name for name in _INSTRUCTIONS if (work_dir / name).is_file()), None)
+    skills = work_dir / ".opencode" / "skills"
+    return {
+        "instructions": [str(found)] if found else [],
+        "skills": {"paths": [str(skills)] if skills.is_dir() else []},
+    }
+
+
+def _opencode_provider(provider: ProviderConfig, wiring: Wiring) -> dict[str, Any]:
+    options: dict[str, Any] = {"baseURL": provider.base_url}
+    headers = {**provider.headers, **({} if provider.bearer_token is None else provider_headers(provider))}
+    if headers:
+        options["headers"] = headers
+    if wiring.key is not None:
+        options["apiKey"] = f"{{env:{KEY_VARIABLE}}}"
+    model = wiring.wire_model
+    return {
+        "npm": "@ai-sdk/openai-compatible",
+        "name": _PROVIDER_NAME,
+        "options": options,
+        "models": {model: {"name": model}},
+    }
 
 
 PROFILES: Mapping[ProfileName, Profile] = MappingProxyType(
     {
         "copilot": Profile(
             command=("copilot", "--acp"),
+            mcp_words=("--additional-mcp-config",),
             environment=_copilot,
             skills_dir=".github/skills",
             wire_types=("openai", "azure", "anthropic"),
             headers=True,
             limits=True,
+            gaps=(
+                "tools are named by their kind, not by their own name",
+                "messages that start with 'Info: ' are taken for notices, a last one with 'Error: ' for a failure",
+            ),
         ),
         "claude": Profile(
             command=("claude-agent-acp",),
             environment=_claude,
+            session_meta=_claude_session,
             # The mode it starts in asks a further model instead of the policy.
             modes=("default",),
+            asking_modes=("default",),
             skills_dir=".claude/skills",
+            skills_by_home=True,
             wire_types=("anthropic",),
             headers=True,
+            gaps=("the exit code of a command is known only when it failed",),
         ),
         "codex": Profile(
             command=("codex-acp",),
             environment=_codex,
             # It starts read-only. The names differ between versions.
             modes=("full-access", "agent-full-access"),
+            asking_modes=("read-only",),
+            asks=False,
             skills_dir=".agents/skills",
             wire_types=("openai", "azure"),
             wire_api="responses",
             headers=True,
+            gaps=(
+                "tools are named by their kind; commands that only read are told as reads, without the command",
+                "the status of a refused model call is known only when it is 401",
+            ),
         ),
         "gemini": Profile(
             command=("gemini", "--acp"),
@@ -210,15 +298,25 @@ PROFILES: Mapping[ProfileName, Profile] = MappingProxyType(
             environment=_gemini,
             skills_dir=".gemini/skills",
             needs_model=True,
-            wire_types=("openai", "azure", "anthropic"),
+            wire_types=("gemini",),
+            gaps=(
+                "tools are named by their kind, and their input is not told: arguments come from title and place",
+                "commands that succeed have neither output nor exit code",
+            ),
         ),
         "opencode": Profile(
             command=("opencode", "acp"),
             environment=_opencode,
             skills_dir=".opencode/skills",
+            per_trial=True,
             wire_types=("openai",),
             wire_api="completions",
             headers=True,
+            gaps=(
+                "tools are named by their kind, not by their own name",
+                "tokens are those of the last model call of a prompt",
+                "the status of a refused model call is not known",
+            ),
         ),
     }
 )

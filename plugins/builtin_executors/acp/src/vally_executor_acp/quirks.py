@@ -13,13 +13,15 @@ class Quirks:
 
     `cumulative_usage`: counts of tokens are those of the session so far. `notice_prefix`: notices come as messages
     that start so. `failure_prefix`: the last message of a prompt that starts so, and comes in one piece, is a failure.
-    `notices_without_id`: messages without an id are notices.
+    `notices_without_id`: messages without an id are notices. `tools_named_by_id`: the id of a call starts with the
+    name of its tool.
     """
 
     cumulative_usage: bool = False
     notice_prefix: str | None = None
     failure_prefix: str | None = None
     notices_without_id: bool = False
+    tools_named_by_id: bool = False
 
     def is_notice(self, update: Params, text: str) -> bool:
         """Whether a message is not one of the model."""
@@ -41,6 +43,8 @@ def quirks_of(agent_name: str) -> Quirks:
         return Quirks(cumulative_usage=True, notice_prefix="Info: ", failure_prefix="Error: ")
     if name.endswith("codex-acp"):
         return Quirks(notices_without_id=True)
+    if name == "gemini-cli":
+        return Quirks(tools_named_by_id=True)
     return Quirks()
 
 

@@ -32,14 +32,13 @@ from vally_executor_acp.failures import (
 from vally_executor_acp.permissions import cancelled, is_allowed, outcome
 from vally_executor_acp.prompts import blocks
 from vally_executor_acp.quirks import Quirks, quirks_of
-from vally_executor_acp.servers import Servers, server_failed
+from vally_executor_acp.servers import Servers, ServerWatch
 from vally_executor_acp.skills import offered_places
 from vally_executor_acp.updates import Updates
 from vally_executor_acp.usage import Tokens, read_model, read_tokens
 
 EXECUTOR = "acp"
 CANCEL_S = 5.0
-POLL_S = 0.2
 TURN_DONE = "completed"
 
 Acquire = Callable[[], Awaitable[Agent]]
@@ -54,7 +53,10 @@ _ENDS = {
 
 
 class Session:
-    """Runs the prompts of one stimulus. `model` is what the agent was told to use, None when it was told nothing."""
+    """Runs the prompts of one stimulus.
+
+    `model` is what the agent was told to use, None when it was told nothing. `servers` are its MCP servers.
+    """
 
     def __init__(self, config: AcpConfig, stimulus: Stimulus, options: ExecutorOptions, model: str | None) -> None:
         self._config = config
@@ -64,7 +66,12 @@ class Session:
         skills = offered_places(options.skills, config.skills_place, options.work_dir)
         self._builder = TrajectoryBuilder(stimulus, replace(options, skills=skills), executor=EXECUTOR)
         self._builder.metadata["skillsLoaded"] = sorted(skill.name for skill in options.skills)
-        self._servers = Servers(options.mcp_servers, scratch=options.trial_dir, work_dir=options.work_dir)
+        self.servers = Servers(
+            options.mcp_servers,
+            scratch=options.trial_dir,
+            work_dir=options.work_dir,
+            as_file=bool(config.known.mcp_words),
+        )
         self._limit = AgentLimit(options)
         self._updates = Updates(self._builder, Quirks())
         self._stopping = False
@@ -136,9 +143,7 @@ class Session:
         self._updates = Updates(self._builder, quirks_of(agent.name))
         with anyio.move_on_after(parse_duration(self._config.init_timeout) / 1000) as scope:
             try:
-                told = await agent.request(
-                    "session_new", {"cwd": str(self._options.work_dir), "mcpServers": self._servers.told}
-                )
+                told = await agent.request("session_new", self._new_session())
                 self._id = str(told.get("sessionId"))
                 agent.listen(self._id, self)
                 await self._set_mode(agent, told)
@@ -156,14 +161,23 @@ class Session:
             )
         self._describe(agent)
 
+    def _new_session(self) -> dict[str, Any]:
+        work_dir = self._options.work_dir
+        params: dict[str, Any] = {"cwd": str(work_dir), "mcpServers": self.servers.told}
+        # With the user's own home the agent is to be as the user knows it.
+        meta = self._config.known.session_meta(work_dir) if self._config.home == "private" else {}
+        return {**params, "_meta": meta} if meta else params
+
     def _check(self, agent: Agent) -> None:
-        for kind in sorted(self._servers.kinds - {"stdio"}):
+        for kind in sorted(self.servers.kinds - {"stdio"}):
             if not agent.can("mcpCapabilities", kind):
                 raise ExecutorError(f"the agent does not support MCP servers by {kind}", code="unsupported-option")
 
     def _describe(self, agent: Agent) -> None:
         metadata = self._builder.metadata
         metadata["sessionID"] = self._id
+        if self._config.profile is not None:
+            metadata |= {"profile": self._config.profile, "gaps": list(self._config.known.gaps)}
         if agent.name:
             metadata["agentName"] = agent.name
         if agent.version:
@@ -175,13 +189,12 @@ class Session:
         modes = mapping(told.get("modes"))
         listed = modes.get("availableModes")
         known = [str(mapping(item).get("id")) for item in listed] if isinstance(listed, list) else []
-        wanted = self._config.mode or next((mode for mode in self._config.known.modes if mode in known), None)
+        wanted = next((mode for mode in self._config.modes if mode in known), None)
+        if wanted is None and self._config.mode is not None:
+            there_are = f"; it has {', '.join(known)}" if known else ""
+            raise ExecutorError(f"the agent has no mode '{self._config.mode}'{there_are}", code="unsupported-option")
         if wanted is None or wanted == modes.get("currentModeId"):
             return
-        if known and wanted not in known:
-            raise ExecutorError(
-                f"the agent has no mode '{wanted}'; it has {', '.join(known)}", code="unsupported-option"
-            )
         await agent.request("session_set_mode", {"sessionId": self._id, "modeId": wanted})
 
     async def _turn(self, agent: Agent, turn: int, prompt: str) -> str | None:
@@ -219,10 +232,11 @@ class Session:
         failure: Exception | None = None
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._stop_prompt, agent, tasks.cancel_scope)
-            servers = _FirstFailure(self._servers, tasks.cancel_scope)
-            tasks.start_soon(servers.watch)
+            servers = ServerWatch(self.servers, tasks.cancel_scope)
+            tasks.start_soon(servers.run)
             try:
                 response = await agent.request("session_prompt", {"sessionId": self._id, "prompt": sent})
+                await servers.look_twice()
             except (acp.RequestError, ConnectionError) as error:
                 failure = error
             tasks.cancel_scope.cancel()
@@ -263,21 +277,3 @@ class Session:
         if error is None and self._builder.acted:
             return "error"
         raise error or ExecutorError(message or "the prompt failed", code="agent-protocol")
-
-
-class _FirstFailure:
-    """Ends a prompt when an MCP server of the trial has ended, which the agent would only leave out."""
-
-    def __init__(self, servers: Servers, scope: anyio.CancelScope) -> None:
-        self._servers = servers
-        self._scope = scope
-        self.error: ExecutorError | None = None
-
-    async def watch(self) -> None:
-        """Look again and again; there is nothing to wait for."""
-        while self._servers.watched and self.error is None:
-            failed = await anyio.to_thread.run_sync(lambda: next(self._servers.failures(), None))
-            if failed is not None:
-                self.error = server_failed(failed[0].name, failed[1])
-                self._scope.cancel()
-            await anyio.sleep(POLL_S)

@@ -25,3 +25,15 @@ def offered_places(skills: Iterable[Skill], place: str | None, work_dir: Path) -
         return found
     copies = (replace(skill, path=work_dir / place / segment(skill.name) / skill.path.name) for skill in found)
     return (*found, *copies)
+
+
+def link_skills(source: Path, target: Path) -> None:
+    """Let an agent that reads skills from its home find those of the workspace there."""
+    if not source.is_dir() or target.exists():
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        target.symlink_to(source, target_is_directory=True)
+    except OSError:
+        # Some systems let nobody make links.
+        shutil.copytree(source, target)

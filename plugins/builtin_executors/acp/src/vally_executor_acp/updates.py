@@ -106,6 +106,7 @@ class Updates:
                 self._suspect = update
                 return None
         self._acquit()
+        self._finish_denied()
         message_id = update.get("messageId")
         self._add(kind, text, message_id if isinstance(message_id, str) else None)
         return None
@@ -134,7 +135,7 @@ class Updates:
 
     def _tool(self, update: Params) -> None:
         call = self._call(update)
-        status = update.get("status")
+        status = str(update.get("status"))
         if status in ENDED and not call.ended:
             self._end_call(call, success=status == "completed")
 
@@ -145,7 +146,7 @@ class Updates:
         call = self._calls.get(call_id)
         if call is None:
             self._open_turn()
-            call = self._calls[call_id] = Call(call_id)
+            call = self._calls[call_id] = Call(call_id, self._quirks.tools_named_by_id)
         if not call.ended:
             call.learn(told, from_request=from_request)
         if call.event is None:
@@ -172,6 +173,7 @@ class Updates:
         """Agents do not always say that a call did not happen which they were not allowed."""
         for call in self._calls.values():
             if call.denied and not call.ended:
+                call.facts.pop("content", None)
                 self._end_call(call, success=False)
 
     def _other(self, kind: str, update: Params) -> None:
@@ -186,7 +188,7 @@ class Updates:
         self._builder.custom("notice", {"content": _text_of(update)})
 
     def _open_turn(self) -> None:
-        if self._turn_open and self._calls_in_turn and all(call.ended for call in self._calls.values()):
+        if self._turn_open and self._calls_in_turn and all(call.over for call in self._calls.values()):
             self._close_turn()
         if not self._turn_open:
             self._builder.turn_start()
