@@ -72,12 +72,19 @@ _TOKEN_KEYS = ("inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteToke
 
 
 def _is_count(value: float) -> bool:
-    return math.isfinite(value) and value >= 0 and value == int(value)
+    if isinstance(value, int):
+        return value >= 0
+    return math.isfinite(value) and value >= 0 and value.is_integer()
 
 
 def is_amount(value: object) -> TypeGuard[float]:
-    """Whether a value is a finite number."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    """Whether a value is a finite number; an integer beyond all floats is none."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 def saturated(value: int) -> int:

@@ -283,3 +283,14 @@ def test_arguments_may_be_nested_deeply() -> None:
         nested = {"a": nested}
     imported = import_atif(document(USER, agent_step(2, tool_calls=[call(deep=nested)])))
     assert types(imported).count("tool_call") == 1
+
+
+def test_counts_beyond_all_floats() -> None:
+    huge = 10**400
+    imported = import_atif(document(USER, agent_step(2, metrics={"prompt_tokens": huge, "cost_usd": 1})))
+    assert imported.trajectory.metrics is not None
+    usage = imported.trajectory.metrics.token_usage
+    assert usage is not None
+    assert usage.input_tokens == 2**53 - 1
+    with pytest.raises(AtifError, match="cost_usd must be a non-negative number"):
+        import_atif(document(USER, agent_step(2, metrics={"cost_usd": huge})))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from vally.errors import VallyError
 from vally.model.jsonio import parse_timestamp
+from vally.model.metrics import is_amount
 
 SUPPORTED = ("ATIF-v1.6", "ATIF-v1.7")
 COUNTS = ("prompt_tokens", "completion_tokens", "cached_tokens", "cache_write_tokens")
@@ -164,17 +164,17 @@ def _metrics(metrics: Mapping[str, Any], path: str, *, final: bool) -> None:
     prefix = "total_" if final else ""
     for key in COUNTS:
         value = metrics.get(prefix + key)
-        if value is not None and not (_is_amount(value) and float(value).is_integer()):
+        if value is not None and not _is_count(value):
             raise AtifError(f"{path}.{prefix}{key}", "must be a non-negative integer")
     cost = metrics.get(f"{prefix}cost_usd")
-    if cost is not None and not _is_amount(cost):
+    if cost is not None and not (is_amount(cost) and cost >= 0):
         raise AtifError(f"{path}.{prefix}cost_usd", "must be a non-negative number")
 
 
-def _is_amount(value: object) -> bool:
+def _is_count(value: object) -> bool:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return False
-    return value >= 0 and (isinstance(value, int) or math.isfinite(value))
+    return value >= 0 and (isinstance(value, int) or value.is_integer())
 
 
 def _subagents(trajectories: object, prefix: str, warnings: list[str]) -> None:
