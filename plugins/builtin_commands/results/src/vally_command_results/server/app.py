@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import secrets
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,11 +24,27 @@ from vally_command_results.server.guard import AllowedHosts, Guard
 from vally_command_results.server.site import Site
 
 GZIP_BYTES = 1024
+_LOG = logging.getLogger("vally.serve")
 _CODES = {404: "not_found", 405: "method_not_allowed", 413: "too_large", 503: "unavailable"}
 
 
 def make_app(site: Site, *, hosts: AllowedHosts, cors: bool = False, pages: bool = True) -> ASGIApp:
     """The application of a site; without `pages` only the API."""
+    app = make_api(site, pages=pages)
+    error_page = _plain_page
+    if pages:
+        from vally_command_results.server.pages import page_routes
+        from vally_command_results.server.pages.errors import error_page as designed
+
+        routes: Sequence[BaseRoute] = page_routes(site)
+        app.router.routes.extend(routes)
+        error_page = designed
+    app.add_middleware(GZipMiddleware, minimum_size=GZIP_BYTES)
+    return Guard(app, hosts=hosts, cors=cors, error_page=error_page)
+
+
+def make_api(site: Site, *, pages: bool = False) -> FastAPI:
+    """The endpoints of the API; with `pages`, errors outside of it are pages."""
     app = FastAPI(
         title="vally results",
         version=__version__,
@@ -42,16 +60,7 @@ def make_app(site: Site, *, hosts: AllowedHosts, cors: bool = False, pages: bool
     def openapi() -> Response:
         return json_answer(openapi_document(app), headers={"Cache-Control": "no-cache"})
 
-    error_page = _plain_page
-    if pages:
-        from vally_command_results.server.pages import page_routes
-        from vally_command_results.server.pages.errors import error_page as designed
-
-        routes: Sequence[BaseRoute] = page_routes(site)
-        app.router.routes.extend(routes)
-        error_page = designed
-    app.add_middleware(GZipMiddleware, minimum_size=GZIP_BYTES)
-    return Guard(app, hosts=hosts, cors=cors, error_page=error_page)
+    return app
 
 
 def _plain_page(status: int, code: str, message: str) -> str:
@@ -84,6 +93,12 @@ def _handle_errors(app: FastAPI, *, pages: bool) -> None:
     async def no_route(request: Request, error: HTTPException) -> Response:
         code = _CODES.get(error.status_code, "not_found")
         return answer(request, QueryError(code, error.status_code, f"nothing is served at {request.url.path}"))
+
+    @app.exception_handler(Exception)
+    async def failed(request: Request, error: Exception) -> Response:
+        request_id = secrets.token_hex(8)
+        _LOG.error("request %s failed", request_id, exc_info=error)
+        return answer(request, QueryError("internal", 500, f"internal error; request id {request_id}"))
 
     @app.exception_handler(OperationalError)
     async def locked(request: Request, _: OperationalError) -> Response:

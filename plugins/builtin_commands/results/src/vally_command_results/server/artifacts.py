@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mimetypes
 import os
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from vally_command_results.query.errors import QueryError, not_found
@@ -61,7 +61,7 @@ def artifact_file(root: Path | None, known: bool, name: str) -> Path:
             else not_found("no artifacts")
         )
     # What was asked for is only compared with what is there, never joined to a path.
-    if PurePosixPath(name).as_posix() not in _names(root):
+    if name not in _names(root):
         raise not_found("no such artifact")
     path = root / name
     if not path.resolve().is_relative_to(root.resolve()):

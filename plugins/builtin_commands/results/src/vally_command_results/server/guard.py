@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -129,18 +128,18 @@ class Guard:
         try:
             async with asyncio.timeout(TIMEOUT_S):
                 # A HEAD request is a GET request whose body is not sent.
-            asked = {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
-            await self._app(asked, receive, reply)
+                asked = {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
+                await self._app(asked, receive, reply)
         except TimeoutError:
             if not reply.started:
                 await self._refuse(
                     reply, scope, 503, "unavailable", f"no answer within {TIMEOUT_S:g} s", {"Retry-After": "1"}
                 )
         except Exception:
-            request_id = secrets.token_hex(8)
-            _LOG.exception("request %s failed", request_id)
+            # The application has answered and logged it, unless the answer itself broke off.
             if not reply.started:
-                await self._refuse(reply, scope, 500, "internal", f"internal error; request id {request_id}", {})
+                _LOG.exception("a request failed")
+                await self._refuse(reply, scope, 500, "internal", "internal error", {})
         finally:
             self._running -= 1
 

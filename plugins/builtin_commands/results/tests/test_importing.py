@@ -1,0 +1,284 @@
+"""What `vally ingest` does with run directories, on both databases."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import func, select
+
+from vally_command_results.importing import importer
+from vally_command_results.store import schema
+
+
+def results(done: Any) -> list[str]:
+    return [run.result for run in done.runs]
+
+
+def version(kit: Any) -> int:
+    with kit.store.reading() as connection:
+        return int(kit.store.data_version(connection))
+
+
+def rows(kit: Any, table: Any) -> int:
+    with kit.store.reading() as connection:
+        return int(connection.scalar(select(func.count()).select_from(table)) or 0)
+
+
+def test_a_run_is_imported_once(kit: Any) -> None:
+    kit.run()
+    first = kit.ingest()
+    assert (results(first), first.outcomes) == (["imported"], 5)
+    assert first.runs[0].counts == {"pass": 3, "fail": 1, "error": 1}
+    before = version(kit)
+    assert results(kit.ingest()) == ["unchanged"]
+    shutil.move(kit.root / "runs/one", kit.root / "runs/renamed")
+    assert results(kit.ingest()) == ["unchanged"]
+    shutil.copytree(kit.root / "runs/renamed", kit.root / "elsewhere/deep/er")
+    assert results(kit.ingest("elsewhere")) == ["unchanged"]
+    assert version(kit) == before
+
+
+def test_the_threshold_of_the_eval_decides(kit: Any) -> None:
+    kit.run()
+    kit.ingest()
+    # Half of the graders passed in the failing trial; its own word for it does not matter.
+    items = kit.get("/outcomes", stimulus="writes-json")["items"]
+    assert {item["trialIndex"]: (item["verdict"], item["score"]) for item in items} == {
+        0: ("pass", 1.0),
+        1: ("fail", 0.5),
+        2: ("pass", 1.0),
+    }
+
+
+def test_an_incomplete_run_is_updated_when_it_is_finished(kit: Any, trials: Any, summary: Any) -> None:
+    manifest = {"startedAt": "2026-07-24T01:00:00.000Z", "options": {"workers": 5}}
+    kit.run(records=trials[:2])
+    kit.write("runs/one/run-manifest.json", text=json.dumps(manifest))
+    kit.ingest()
+    (before,) = kit.get("/runs")["items"]
+    assert (before["verdict"], before["outcomeCount"]) == ("incomplete", 2)
+    ids = {item["itemId"]: item["id"] for item in kit.get("/outcomes")["items"]}
+    kit.run(records=[*trials, summary()])
+    assert results(kit.ingest()) == ["updated"]
+    (after,) = kit.get("/runs")["items"]
+    assert (after["id"], after["verdict"], after["outcomeCount"]) == (before["id"], "fail", 5)
+    now = {item["itemId"]: item["id"] for item in kit.get("/outcomes")["items"]}
+    assert ids.items() <= now.items()
+
+
+def test_a_stale_copy_never_wins(kit: Any, trials: Any, summary: Any) -> None:
+    kit.run()
+    kit.ingest()
+    kit.run(records=trials[:2])
+    # The records alone say when it began; so this is another run unless a manifest tells the same start.
+    kit.write("runs/one/run-manifest.json", text=json.dumps({"startedAt": "2026-07-24T01:00:00.000Z"}))
+    done = kit.ingest()
+    assert [(run.result, run.message) for run in done.runs] == [("unchanged", "older than what is stored")]
+    kit.run(records=[*trials[:3], summary(completedAt="2026-07-24T01:01:00.000Z")])
+    assert results(kit.ingest()) == ["unchanged"]
+    kit.run(records=[*trials[:3], summary(completedAt="2026-07-24T09:01:00.000Z")])
+    assert results(kit.ingest()) == ["updated"]
+    assert rows(kit, schema.outcomes) == 3
+
+
+def test_records_of_any_age_are_read(kit: Any) -> None:
+    kit.write(
+        "runs/old/x/results.jsonl",
+        [
+            {"trajectory": {"output": "o", "stimulus": {"name": "s"}}, "gradeResult": {"passed": True, "score": 1}},
+            {"status": "ok", "stimulus": "s", "model": "m", "gradeResult": {"passed": False, "score": 0}},
+            {"trajectory": {"output": "o"}},
+            {"type": "run-summary", "status": "completed"},
+            {"type": "something-else", "x": 1},
+        ],
+    )
+    assert results(kit.ingest()) == ["imported"]
+    items = sorted(kit.get("/outcomes")["items"], key=lambda item: (item["verdict"] != "pass", item["verdict"]))
+    assert [(item["stimulus"], item["trialIndex"], item["verdict"]) for item in items] == [
+        ("s", 0, "pass"),
+        ("s", 0, "fail"),
+        ("(unnamed)", 0, "ungraded"),
+    ]
+    assert items[0]["itemId"] == "(unknown)::(unknown)::(unknown)::s::trial-0"
+    assert rows(kit, schema.raw_records) == 5
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        ('{"type": "trial-result", "status": "odd"}\n', "line 6: status must be success, error or skipped, not 'odd'"),
+        ("{broken\n", "line 6: not valid JSON"),
+        ("[1]\n", "line 6: not a JSON object"),
+    ],
+)
+def test_a_bad_line_fails_its_run_and_no_other(kit: Any, trials: Any, summary: Any, damage: str, message: str) -> None:
+    kit.run("runs/good", [trials[0], summary(runId="other")])
+    path = kit.run("runs/bad", trials)
+    path.write_text(path.read_text() + damage + json.dumps(summary()) + "\n")
+    done = kit.ingest()
+    assert results(done) == ["failed", "imported"]
+    assert message in (done.runs[0].message or "")
+    assert (rows(kit, schema.runs), rows(kit, schema.outcomes)) == (1, 1)
+
+
+def test_a_torn_last_line_of_a_killed_run_is_left_out(kit: Any, trials: Any) -> None:
+    path = kit.run(records=trials)
+    path.write_text(path.read_text() + '{"type": "trial-res')
+    done = kit.ingest()
+    assert (results(done), done.outcomes) == (["imported"], 5)
+    assert done.warnings == ["runs/one/results.jsonl: line 6 is torn and was left out"]
+
+
+def test_a_run_that_fails_in_the_middle_leaves_nothing(kit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    kit.run()
+    kit.ingest()
+    before = (version(kit), rows(kit, schema.outcomes))
+    kit.run(records=[])
+    text = (kit.root / "runs/one/results.jsonl").read_text()
+    assert not text
+    kit.run("runs/two")
+
+    def fail(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    (kit.root / "runs/two/results.jsonl").write_text(
+        (kit.root / "runs/two/results.jsonl").read_text().replace("run-1", "run-2")
+    )
+    monkeypatch.setattr(importer.RunImport, "_extra_files", fail)
+    done = kit.ingest()
+    assert [(run.result, run.message) for run in done.runs] == [("failed", "cannot be read: No space left on device")]
+    assert (version(kit), rows(kit, schema.outcomes)) == before
+    monkeypatch.undo()
+    assert results(kit.ingest()) == ["imported"]
+
+
+def test_options_leave_runs_out(kit: Any, trials: Any, summary: Any) -> None:
+    kit.run(records=trials[:2])
+    assert [(run.result, run.message) for run in kit.ingest(complete_only=True).runs] == [("skipped", "incomplete")]
+    assert results(kit.ingest(dry_run=True)) == ["imported"]
+    assert rows(kit, schema.runs) == 0
+    kit.run(records=[*trials, summary()])
+    kit.ingest()
+    kit.run(records=[*trials, trials[0], summary(completedAt="2027-01-01T00:00:00.000Z")])
+    assert results(kit.ingest(skip_existing=True)) == ["unchanged"]
+    assert results(kit.ingest()) == ["updated"]
+
+
+def test_repeated_items_are_kept_apart(kit: Any, trials: Any, summary: Any) -> None:
+    kit.run(records=[trials[0], trials[0], summary()])
+    assert kit.ingest().outcomes == 2
+    assert len({item["id"] for item in kit.get("/outcomes")["items"]}) == 2
+
+
+def experiment(kit: Any, trials: Any, summary: Any, variants: tuple[str, ...] = ("off", "on")) -> None:
+    head = {"runId": "exp-1", "name": "skill-check", "variantNames": [*variants, "unselected"], "baseline": "off"}
+    plan = {
+        "type": "experiment-plan-snapshot",
+        "evals": [{"evalName": "config-eval", "evalFile": "e", "variant": "unselected"}],
+    }
+    kit.write("runs/x/plan-snapshot.json", text=json.dumps(plan))
+    kit.write("runs/x/shard-manifest.json", text=json.dumps({"experiment": head, "shard": {"index": 1, "count": 1}}))
+    for variant in variants:
+        block = {"name": "skill-check", "runId": "exp-1", "variant": variant, "evalFile": "e", "baseline": "off"}
+        kit.run(
+            f"runs/x/{variant}", [{**item, "variant": variant, "experiment": block} for item in trials] + [summary()]
+        )
+    kit.write("runs/x/unselected/results.jsonl")
+
+
+def test_the_variants_of_an_experiment_are_runs_of_a_group(kit: Any, trials: Any, summary: Any) -> None:
+    experiment(kit, trials, summary)
+    assert results(kit.ingest()) == ["imported"] * 3
+    items = {item["variant"]: item for item in kit.get("/runs")["items"]}
+    assert {name: (item["name"], item["isBaseline"], item["outcomeCount"]) for name, item in items.items()} == {
+        "off": ("skill-check / off", True, 5),
+        "on": ("skill-check / on", False, 5),
+        "unselected": ("skill-check / unselected", False, 0),
+    }
+    assert {item["group"] for item in items.values()} == {"exp-1"}
+    siblings = kit.get(f"/runs/{items['on']['id']}")["siblings"]
+    assert [item["variant"] for item in siblings] == ["off", "on", "unselected"]
+    # A variant directory named by itself is the same run.
+    assert results(kit.ingest("runs/x/on")) == ["unchanged"]
+
+
+def test_comparisons_are_imported_once(kit: Any, trials: Any, summary: Any) -> None:
+    experiment(kit, trials, summary)
+    record = {
+        "type": "comparison",
+        "experimentName": "skill-check",
+        "baseline": "off",
+        "treatment": "on",
+        "evalFile": "e",
+        "model": "m",
+        "summary": {
+            "trialCount": 6,
+            "erroredCount": 0,
+            "meanScore": 0.27,
+            "ciLow": 0.05,
+            "ciHigh": None,
+            "winRate": 0.5,
+        },
+        "stimuli": [],
+    }
+    kit.write("runs/x/comparisons.jsonl", [record])
+    kit.write("runs/x/notes.jsonl", [{"type": "note"}])
+    assert kit.ingest().comparisons == 1
+    assert kit.ingest().comparisons == 0
+    (item,) = kit.get("/comparisons")["items"]
+    assert (item["group"], item["treatment"], item["ciLow"], item["ciHigh"]) == ("exp-1", "on", 0.05, None)
+    assert kit.get(f"/comparisons/{item['id']}")["record"] == record
+
+
+def test_links_are_not_followed_and_depth_is_bounded(kit: Any, tmp_path: Path) -> None:
+    kit.run("outside/one")
+    (kit.root / "runs/link").symlink_to(kit.root / "outside")
+    kit.run("runs/1/2/3/4/5/6/7")
+    assert kit.ingest().runs == []
+    kit.run("runs/1/2/3/4/5/6")
+    assert len(kit.ingest().runs) == 1
+
+
+def test_text_that_databases_refuse_is_stored_without_it(kit: Any, trial: Any) -> None:
+    hostile = "a\0b\ud800c\U0001f600"
+    kit.run(records=[trial(hostile, 0, output=hostile), trial("huge", 0, durationMs=10**30, trialIndex=1)])
+    assert results(kit.ingest()) == ["imported"]
+    names = {item["stimulus"] for item in kit.get("/outcomes")["items"]}
+    assert names == {"a\ufffdb\ufffdc\U0001f600", "huge"}
+
+
+def test_both_databases_answer_alike(
+    make_store: Callable[[str], Any], kit: Any, trials: Any, summary: Any, tmp_path: Path
+) -> None:
+    from vally_command_results.store.opening import open_store
+
+    experiment(kit, trials, summary)
+    kit.run()
+    kit.ingest()
+    first = _answers(kit)
+    kit.store.close()
+    kit.store, kit._default = open_store("reference.db", tmp_path, create=True), None
+    kit.ingest()
+    assert _answers(kit) == first
+
+
+def _answers(kit: Any) -> list[Any]:
+    runs = kit.get("/runs")
+    paths = ["/runs", "/outcomes", "/trends", "/graders", "/facets", "/comparisons", "/metrics"]
+    for item in runs["items"]:
+        parts = ("", "/outcomes", "/matrix", "/ranking", "/graders", "/tools", "/distribution")
+        paths += [f"/runs/{item['id']}{part}" for part in parts]
+    for item in kit.get("/outcomes")["items"]:
+        paths += [f"/outcomes/{item['id']}{part}" for part in ("", "/diff", "/tools")]
+    return [_without_import_times(kit.get(path)) for path in paths]
+
+
+def _without_import_times(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_import_times(item) for key, item in value.items() if key != "importedAt"}
+    return [_without_import_times(item) for item in value] if isinstance(value, list) else value

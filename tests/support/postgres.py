@@ -1,0 +1,85 @@
+"""A real PostgreSQL server for tests, on loopback, ended with the process that asked for it."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+def programs() -> Path | None:
+    """The directory with PostgreSQL's programs; Debian keeps them out of the path."""
+    found = shutil.which("initdb")
+    if found is not None:
+        return Path(found).resolve().parent
+    versions = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: float(path.parts[-3]))
+    return versions[-1].parent if versions else None
+
+
+def _owner() -> str | None:
+    """The server refuses to run as root, so root lets another user run it."""
+    if os.geteuid() != 0:
+        return None
+    names = {entry.pw_name for entry in pwd.getpwall()}
+    return "postgres" if "postgres" in names else "nobody"
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def server() -> Iterator[str]:
+    """Start a server with an empty cluster; yields its URL without a database. Raises `FileNotFoundError` without one."""
+    directory = programs()
+    if directory is None:
+        raise FileNotFoundError("PostgreSQL is not installed (Debian: apt-get install postgresql)")
+    owner = _owner()
+    with tempfile.TemporaryDirectory(prefix="vally-postgres-") as temporary:
+        data, log = Path(temporary) / "data", Path(temporary) / "log"
+        if owner is not None:
+            shutil.chown(temporary, owner)
+        _run(
+            owner,
+            directory / "initdb",
+            "-D",
+            data,
+            "-A",
+            "trust",
+            "-U",
+            "vally",
+            "-E",
+            "UTF8",
+            "--locale=C.UTF-8",
+            "-N",
+        )
+        port = _free_port()
+        settings = f"-c listen_addresses=127.0.0.1 -c port={port} -c unix_socket_directories={temporary} -c fsync=off"
+        _run(owner, directory / "pg_ctl", "-D", data, "-l", log, "-w", "-o", settings, "start")
+        try:
+            yield f"postgresql+psycopg://vally@127.0.0.1:{port}"
+        finally:
+            _run(owner, directory / "pg_ctl", "-D", data, "-m", "immediate", "-w", "stop")
+
+
+def _run(owner: str | None, *argv: object) -> None:
+    words = [str(word) for word in argv]
+    # A daemon keeps its streams, so they must not be pipes that somebody waits for.
+    done = subprocess.run(
+        words,
+        user=owner,
+        cwd="/",
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        check=False,
+    )
+    assert done.returncode == 0, f"{words[0]} ended with {done.returncode}"
