@@ -230,3 +230,11 @@ def test_without_a_judge_the_run_does_not_start(project: ProjectBuilder) -> None
         result = run(project, "Start.", [], *words, user=USER, names=(), defaults={"judge_provider": at})
         assert (result.exit_code, result.run_dir) == (1, None)
         assert "NO_SUCH_KEY" in result.stderr
+
+
+def test_preflight_asks_the_model_that_plays_the_user(project: ProjectBuilder) -> None:
+    at = {"type": "openai", "baseUrl": "http://127.0.0.1:9/v1"}
+    result = run(project, "x", [], "--preflight", "--skip-grade", user=USER, names=(), defaults={"judge_provider": at})
+    assert (result.exit_code, result.run_dir) == (1, None)
+    assert "1 of 1 cannot start" in result.stderr
+    assert "judge 'openai'" in result.stderr

@@ -35,8 +35,7 @@ async def preflight(
 ) -> None:
     """Ask all; raises `VallyError` with one line for each that cannot start, after shutting everything down."""
     probes = dict(_executors(plan, ready))
-    if not skip_grade:
-        probes |= dict(_judges(plan, host, judges))
+    probes |= dict(_judges(plan, host, judges, skip_grade))
     failures: dict[str, str] = {}
     limiter = anyio.CapacityLimiter(AT_ONCE)
 
@@ -76,11 +75,12 @@ def _executors(plan: Plan, ready: Preparation) -> Iterator[tuple[str, Probe]]:
         yield seen[key], partial(invoke, probe, ready.config(evaluation), blocking=executor.record.blocking)
 
 
-def _judges(plan: Plan, host: PluginHost, judges: JudgePool) -> Iterator[tuple[str, Probe]]:
-    """One probe per judge and model."""
+def _judges(plan: Plan, host: PluginHost, judges: JudgePool, skip_grade: bool) -> Iterator[tuple[str, Probe]]:
+    """One probe per judge and model; simulated users ask theirs although nothing is graded."""
     for evaluation in plan.evals:
         provider = evaluation.spec.defaults.judge_provider
-        for model in _models(evaluation, host):
+        graded = () if skip_grade else _models(evaluation, host)
+        for model in (*graded, *_models_of_users(evaluation)):
             record = judges.record(provider)
             address = f" at {provider.base_url}" if provider is not None and provider.base_url else ""
             yield f"judge '{record.name}'{address}, model '{model}'", partial(_ask_judge, judges, provider, model)
@@ -100,6 +100,13 @@ def _models(evaluation: EvalPlan, host: PluginHost) -> Iterator[str]:
     for prepared in prepare_entries(host, entries, evaluation.spec.spec_dir, _ignore):
         named = list(_named_models(prepared.config))
         yield from named or [default]
+
+
+def _models_of_users(evaluation: EvalPlan) -> Iterator[str]:
+    for stimulus in evaluation.stimuli:
+        simulation: Mapping[str, Any] = stimulus.simulation or {}
+        if simulation.get("user"):
+            yield simulation["user"].get("model") or evaluation.template["judge"].model
 
 
 def _named_models(config: Any) -> Iterator[str]:
