@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import json
-import logging
-import sys
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from vally import Attachment, ExecutorError, McpServer, Skill, TurnComplete
+from vally import ExecutorError, Skill, TurnComplete
 from vally.testing import MockLlm
-from vally_executor_copilot_sdk.executor import CopilotExecutor
 
 pytestmark = [pytest.mark.heavy, pytest.mark.anyio]
 
@@ -25,26 +19,6 @@ SCRIPT = """Please do it.
 !tool bash {"command": "cat hello.txt; exit 3", "description": "look"}
 !usage 100 5 40
 !say finished
-"""
-SERVER = """
-import json, sys, time
-for line in sys.stdin:
-    asked = json.loads(line)
-    method = asked.get("method")
-    if method == "initialize":
-        result = {"protocolVersion": asked["params"]["protocolVersion"], "capabilities": {"tools": {}},
-                  "serverInfo": {"name": "calc", "version": "1"}}
-    elif method == "tools/list":
-        schema = {"type": "object", "properties": {"a": {"type": "number"}, "b": {"type": "number"}}}
-        result = {"tools": [{"name": "add", "description": "adds", "inputSchema": schema}]}
-    elif method == "tools/call":
-        sums = asked["params"]["arguments"]
-        result = {"content": [{"type": "text", "text": str(sums["a"] + sums["b"])}]}
-    else:
-        continue
-    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
-    if method == "tools/call" and sys.argv[1:] == ["once"]:
-        sys.exit(3)
 """
 
 
@@ -63,17 +37,6 @@ def skill(work: Path, name: str, frontmatter: str | None = None) -> Skill:
     text = f"name: {name}\ndescription: Use it to {name}\n" if frontmatter is None else frontmatter
     path.write_text(f"---\n{text}---\nBODY-OF-{name}\n")
     return Skill(name=name, description="", path=path, raw_content=path.read_text(), frontmatter={})
-
-
-def server(name: str, *words: str, **fields: Any) -> McpServer:
-    return McpServer(name=name, type="stdio", command=words[0], args=words[1:], **fields)
-
-
-@pytest.fixture
-def calculator(tmp_path: Path) -> Path:
-    path = tmp_path / "calculator.py"
-    path.write_text(SERVER)
-    return path
 
 
 @pytest.mark.parametrize("streaming", [False, True], ids=["whole", "streamed"])
@@ -147,115 +110,6 @@ async def test_a_broken_skill_is_an_error(run: Any, llm: MockLlm) -> None:
         await run("x", skills=(skill(run.work, "good"), skill(run.work, "bad", "name: [bad\n")))
     assert (caught.value.code, caught.value.retryable) == ("skill-not-loaded", False)
     assert not llm.requests
-
-
-async def test_a_tool_of_an_mcp_server(run: Any, calculator: Path) -> None:
-    servers = {"calc": server("calc", sys.executable, "-IS", str(calculator), cwd=str(run.work))}
-    trajectory = await run('x\n!tool calc-add {"a": 2, "b": 40}\n!say y', mcp_servers=servers)
-    (call,) = data(trajectory, "tool_call")
-    assert (call["toolName"], call["mcpServer"]) == ("calc-add", "calc")
-    (result,) = data(trajectory, "tool_result")
-    assert (result["success"], result["result"]) == (True, "42")
-    assert trajectory.metadata["mcpServers"] == ["calc"]
-
-
-class RemoteCalculator(BaseHTTPRequestHandler):
-    """An MCP server behind HTTP that wants a key."""
-
-    def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        if self.headers["x-key"] != "secret-key-1":
-            self._answer(401, {})
-        elif "id" not in asked:
-            self._answer(202, None)
-        else:
-            self._answer(200, {"jsonrpc": "2.0", "id": asked["id"], "result": self._result(asked)})
-
-    def do_GET(self) -> None:
-        self._answer(405, None)
-
-    do_DELETE = do_GET
-
-    def _result(self, asked: dict[str, Any]) -> dict[str, Any]:
-        if asked["method"] == "initialize":
-            version = asked["params"]["protocolVersion"]
-            facts = {"name": "remote", "version": "1"}
-            return {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": facts}
-        if asked["method"] == "tools/list":
-            return {"tools": [{"name": "one", "description": "says one", "inputSchema": {"type": "object"}}]}
-        return {"content": [{"type": "text", "text": "1"}]}
-
-    def _answer(self, status: int, body: Any) -> None:
-        data = b"" if body is None else json.dumps(body).encode()
-        self.send_response(status)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        return None
-
-
-@pytest.fixture
-def remote() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), RemoteCalculator)
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_address[1]}/mcp"
-    server.shutdown()
-    thread.join()
-    server.server_close()
-
-
-async def test_a_tool_of_a_remote_mcp_server(run: Any, remote: str) -> None:
-    def servers(key: str) -> dict[str, McpServer]:
-        return {"far": McpServer(name="far", type="http", url=remote, headers={"X-Key": key}, timeout_ms=20_000)}
-
-    trajectory = await run("x\n!tool far-one {}\n!say y", mcp_servers=servers("secret-key-1"))
-    (result,) = data(trajectory, "tool_result")
-    assert (result["success"], result["result"]) == (True, "1")
-    assert "secret-key-1" not in trajectory.model_dump_json()
-    with pytest.raises(ExecutorError, match="MCP server 'far' failed") as caught:
-        await run("x", mcp_servers=servers("wrong-key"))
-    assert caught.value.code == "mcp-server-failed"
-    assert "wrong-key" not in caught.value.message
-
-
-async def test_an_mcp_server_that_fails_is_an_error(run: Any, calculator: Path, llm: MockLlm) -> None:
-    servers = {
-        "calc": server("calc", sys.executable, "-IS", str(calculator)),
-        "bad": server("bad", sys.executable, "-c", "import sys; sys.exit('out of luck')"),
-    }
-    with pytest.raises(ExecutorError, match=r"MCP server 'bad' failed: .*exit code 1.*out of luck") as caught:
-        await run("x", mcp_servers=servers)
-    assert (caught.value.code, caught.value.retryable) == ("mcp-server-failed", False)
-    assert caught.value.trajectory is not None
-    assert not llm.requests
-
-
-async def test_an_mcp_server_that_does_not_exist_is_an_error(run: Any) -> None:
-    with pytest.raises(ExecutorError, match=r"MCP server 'gone' failed: .*No such file") as caught:
-        await run("x", mcp_servers={"gone": server("gone", "/nonexistent/program")})
-    assert caught.value.code == "mcp-server-failed"
-
-
-async def test_an_mcp_server_that_hangs_is_an_error(run: Any) -> None:
-    words = (sys.executable, "-c", "import time; time.sleep(600)")
-    with pytest.raises(ExecutorError, match=r"MCP server 'slow' failed: it did not come up within 0\.5s") as caught:
-        await run("x", mcp_servers={"slow": server("slow", *words, timeout_ms=500)})
-    assert caught.value.code == "mcp-server-failed"
-
-
-async def test_an_mcp_server_that_ends_later_is_a_warning(run: Any, calculator: Path) -> None:
-    warnings: list[str] = []
-    servers = {"calc": server("calc", sys.executable, "-IS", str(calculator), "once")}
-    script = 'x\n!tool calc-add {"a": 2, "b": 40}\n!tool bash {"command": "sleep 1", "description": "d"}\n!say y'
-    trajectory = await run(script, mcp_servers=servers, warn=warnings.append)
-    assert trajectory.end_reason == "completed"
-    assert data(trajectory, "tool_result")[0]["result"] == "42"
-    (warning,) = warnings
-    assert warning.startswith("MCP server 'calc' ended while the agent worked")
 
 
 async def test_turns_follow_each_other_in_one_session(run: Any, llm: MockLlm) -> None:
@@ -364,69 +218,6 @@ async def test_permissions(run: Any, policy: Any, allowed: list[bool]) -> None:
         assert "no cats" in results[2]["result"]
 
 
-async def test_attachments_hide_where_they_come_from(run: Any, llm: MockLlm, tmp_path: Path) -> None:
-    path = tmp_path / "secret-place" / "note.txt"
-    path.parent.mkdir()
-    path.write_text("ATTACHED")
-    attachment = Attachment(path=path, name="note.txt", mime_type="text/plain", turn=1)
-    trajectory = await run("one\n!say a", "two\n!say b", attachments=(attachment,))
-    prompts = data(trajectory, "user_message")
-    assert [item.get("attachments") for item in prompts] == [None, ["note.txt"]]
-    last = json.dumps(llm.requests[-1].body)
-    assert "note.txt" in last
-    assert "secret-place" not in last
-    assert "note.txt" not in json.dumps(llm.requests[0].body)
-
-
-async def test_large_output_stays_in_the_trial(run: Any) -> None:
-    script = 'x\n!tool bash {"command": "seq 1 20000", "description": "d"}\n!say y'
-    cut = await run(script, config={"largeOutputBytes": 1000})
-    assert len(data(cut, "tool_result")[0]["result"]) < 5000
-    assert str(run.directory / "trial" / "large-output") in data(cut, "tool_result")[0]["result"]
-    whole = await run(script, config={"largeOutputBytes": 1_000_000})
-    assert "\n20000\n" in data(whole, "tool_result")[0]["result"]
-
-
-async def test_logs_of_a_session(run: Any, tmp_path: Path) -> None:
-    log = tmp_path / "kept" / "events.jsonl"
-    raw: list[Any] = []
-    logger = logging.Logger("trial", logging.DEBUG)
-    trajectory = await run(
-        "x\n!say the mock-key-4711 is secret",
-        session_log=log,
-        on_raw_event=raw.append,
-        log=logger,
-        redact=lambda text: text.replace("mock-key-4711", "<gone>"),
-    )
-    assert trajectory.session_path == str(log)
-    lines = [json.loads(line) for line in log.read_text().splitlines()]
-    assert lines[0]["type"] == "session.start"
-    assert "<gone>" in log.read_text()
-    live = (run.directory / "trial" / "live-events.jsonl").read_text()
-    assert "assistant.usage" in live
-    for text in (log.read_text(), live):
-        assert "mock-key-4711" not in text
-    assert {"session.start", "user.message", "assistant.usage"} <= {event["type"] for event in raw}
-
-
-async def test_settings_of_the_home(run: Any) -> None:
-    """A hook of the user shows whether the runtime reads them."""
-
-    def hook(name: str) -> dict[str, Any]:
-        command = {"type": "command", "bash": f"touch {run.directory / name}"}
-        return {"version": 1, "hooks": {"sessionStart": [command], "userPromptSubmitted": [command]}}
-
-    variable = {"COPILOT_HOME_SETTINGS_JSON": json.dumps(hook("by-variable"))}
-    await run("x\n!say y", process_env=variable)
-    assert (run.directory / "by-variable").exists()
-    (run.directory / "by-variable").unlink()
-    await run("x\n!say y", process_env=variable, config={"settings": hook("by-config")})
-    assert (run.directory / "by-config").exists()
-    assert not (run.directory / "by-variable").exists()
-    with pytest.raises(ExecutorError, match="COPILOT_HOME_SETTINGS_JSON must be a JSON object"):
-        await run("x", process_env={"COPILOT_HOME_SETTINGS_JSON": "[]"})
-
-
 async def test_a_provider_without_a_key(run: Any, provider: Any) -> None:
     trajectory = await run("x\n!say y", config={"provider": provider(apiKeyEnv=None)})
     assert trajectory.output == "y"
@@ -443,112 +234,3 @@ async def test_the_model_on_the_wire(run: Any, provider: Any, llm: MockLlm) -> N
 async def test_headers_reach_the_endpoint(run: Any, provider: Any, llm: MockLlm) -> None:
     await run("x\n!say y", config={"provider": provider(headers={"X-Team": "seven"})})
     assert llm.requests[-1].headers["x-team"] == "seven"
-
-
-async def test_model_calls_can_be_answered_in_this_process(run: Any, provider: Any, llm: MockLlm) -> None:
-    import httpx
-    from copilot import CopilotRequestHandler
-
-    seen: list[Any] = []
-
-    class Handler(CopilotRequestHandler):
-        async def send_request(self, request: httpx.Request, ctx: Any) -> httpx.Response:
-            seen.append((ctx.session_id, str(request.url), json.loads(await request.aread())["model"]))
-            message = {"role": "assistant", "content": "from this process"}
-            usage = {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}
-            choice = {"index": 0, "finish_reason": "stop", "message": message}
-            facts = {"id": "x", "object": "chat.completion", "created": 0, "model": "m"}
-            return httpx.Response(200, json={**facts, "usage": usage, "choices": [choice]})
-
-    class Answering(CopilotExecutor):
-        def request_handler(self, config: Any, options: Any) -> CopilotRequestHandler:
-            return Handler()
-
-    run.executor = Answering()
-    trajectory = await run("x", config={"provider": provider(baseUrl="http://model.invalid/v1")})
-    assert trajectory.output == "from this process"
-    assert trajectory.metrics.token_usage.total_tokens == 5
-    assert seen == [(trajectory.id, "http://model.invalid/v1/chat/completions", "mock-model")]
-    assert not llm.requests
-
-
-async def test_a_simulated_user_goes_on(run: Any) -> None:
-    class User:
-        def __init__(self) -> None:
-            self.texts = ["more\n!say second", "enough\n!say third"]
-            self.seen: list[int] = []
-
-        async def next_message(self, events: Any) -> str | None:
-            self.seen.append(len(events))
-            return self.texts.pop(0) if self.texts else None
-
-    done: list[TurnComplete] = []
-
-    async def turn_completed(turn: TurnComplete) -> None:
-        done.append(turn)
-
-    user = User()
-    trajectory = await run("first\n!say first", simulated_user=user, on_turn_complete=turn_completed)
-    assert trajectory.output == "third"
-    assert [item.final for item in done] == [False, False, True]
-    assert user.seen == sorted(set(user.seen))
-    assert [event.turn for event in trajectory.events if event.type == "user_message"] == [0, 1, 2]
-
-
-async def test_streamed_fragments_are_not_kept(run: Any) -> None:
-    raw: list[Any] = []
-    seen: list[Any] = []
-    trajectory = await run(
-        "x\n!chunk-delay 0.01\n!say one two three four", config={"streaming": True}, on_raw_event=raw.append,
-        on_event=seen.append,
-    )  # fmt: skip
-    assert any(event["type"].endswith("_delta") for event in raw)
-    assert trajectory.output == "one two three four"
-    assert [event.type for event in trajectory.events] == [
-        "user_message", "turn_start", "token_usage", "assistant_message", "turn_end",
-    ]  # fmt: skip
-    assert [event.type for event in seen] == [event.type for event in trajectory.events]
-
-
-ODD = {
-    "surrogate": "\ud800 lone",
-    "nul": "nul \x00 byte",
-    "escape": "\x1b[31mred",
-    "direction": "\u202e right to left",
-    "separator": "\u2028 line",
-    "empty": "",
-    "long": "x" * 400_000,
-}
-
-
-@pytest.mark.parametrize("text", ODD.values(), ids=ODD)
-async def test_odd_prompts(run: Any, text: str) -> None:
-    """Whatever the prompt is, it is answered, and stands in the trajectory as it was."""
-    prompt = f"{text}\n!say fine"
-    trajectory = await run(prompt)
-    assert trajectory.output == "fine"
-    assert data(trajectory, "user_message") == [{"content": prompt}]
-
-
-async def test_a_prompt_that_the_model_cannot_hold(run: Any) -> None:
-    trajectory = await run("x" * 2_000_000)
-    assert trajectory.end_reason == "budget"
-    assert any("prompt budget" in item["message"] for item in data(trajectory, "error"))
-    again = await run("x\n!say again")
-    assert again.output == "again"
-
-
-async def test_an_odd_workspace(run: Any, make_runs: Any, llm: MockLlm, tmp_path: Path) -> None:
-    directory = tmp_path / "it's a \u00fcml\u00e4ut $HOME 'dir'"
-    odd = make_runs(directory.resolve(), llm)
-    odd.work.mkdir(parents=True)
-    offered = skill(odd.work, "greet")
-    try:
-        script = (
-            'x\n!tool skill {"skill": "greet"}\n!tool bash {"command": "pwd; echo 1 > one", "description": "d"}\n!say y'
-        )
-        trajectory = await odd(script, skills=(offered,))
-    finally:
-        await odd.executor.shutdown()
-    assert trajectory.metadata["skillsLoaded"] == ["greet"]
-    assert (odd.work / "one").exists()
