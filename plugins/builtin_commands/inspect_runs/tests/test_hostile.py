@@ -175,6 +175,24 @@ def test_leaving_the_pager_is_no_error(tmp_path: Path, write_run: WriteRun, make
     assert "internal" not in on_a_terminal(tmp_path, "show", env={"PAGER": "head -n 1"})
 
 
+def test_a_signal_ends_it_together_with_the_pager(tmp_path: Path, write_run: WriteRun, make: Make) -> None:
+    write_run(*make.three_trials())
+    pager = tmp_path / "pager"
+    pager.write_text("#!/bin/sh\necho $$ > pid-of-pager\nexec sleep 300\n")
+    pager.chmod(0o755)
+    os.mkfifo(tmp_path / "pid-of-pager")
+    master, slave = pty.openpty()
+    streams = {"stdout": slave, "stderr": subprocess.DEVNULL, "stdin": slave}
+    process = program(tmp_path, "show", env={"TERM": "xterm", "PAGER": str(pager)}, **streams)
+    pid = int((tmp_path / "pid-of-pager").read_text())
+    process.terminate()
+    assert process.wait(60) == 143
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+    os.close(slave)
+    os.close(master)
+
+
 MEASURE = """
 import resource, sys
 from vally.cli.program import run

@@ -55,12 +55,29 @@ def paged(environ: Mapping[str, str]) -> Iterator[None]:
     stream = cast("Any", _Paged(process.stdin, sys.stdout))
     try:
         # The user leaves before the end, or presses Ctrl-C, which belongs to the pager.
-        with contextlib.suppress(BrokenPipeError, KeyboardInterrupt), contextlib.redirect_stdout(stream):
+        with contextlib.suppress(BrokenPipeError), _keys_left_to_the_pager(), contextlib.redirect_stdout(stream):
             yield
+        with contextlib.suppress(OSError):
+            process.stdin.close()
+        while process.poll() is None:
+            with _keys_left_to_the_pager():
+                process.wait()
     finally:
         with contextlib.suppress(OSError):
             process.stdin.close()
-        _wait(process)
+        if process.poll() is None:
+            process.terminate()
+            process.wait()
+
+
+@contextlib.contextmanager
+def _keys_left_to_the_pager() -> Iterator[None]:
+    """Ignore Ctrl-C; signals that end the program are kinds of it, and end it."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        if type(error) is not KeyboardInterrupt:
+            raise
 
 
 def _command(environ: Mapping[str, str]) -> list[str]:
@@ -72,10 +89,3 @@ def _command(environ: Mapping[str, str]) -> list[str]:
             words = []
         return words if words and shutil.which(words[0], path=environ.get("PATH")) else []
     return [DEFAULT_PAGER] if shutil.which(DEFAULT_PAGER, path=environ.get("PATH")) else []
-
-
-def _wait(process: subprocess.Popen[bytes]) -> None:
-    while True:
-        with contextlib.suppress(KeyboardInterrupt):
-            process.wait()
-            return
