@@ -16,7 +16,8 @@ Members = dict[str, dict[str, str]]
 class MembersMetadataHook(MetadataHookInterface):
     """Requires every member: by path in a checkout, by exact version in a release and outside a checkout.
 
-    A member with an ``extra`` is required by that extra only.
+    A member with an ``extra`` is required by that extra only. What a member ``offers`` are extras of its own, by names
+    between commas, which become extras of the whole.
     """
 
     PLUGIN_NAME = "custom"
@@ -39,7 +40,10 @@ def requirements(root: Path, members: Members, *, release: bool) -> dict[str | N
     found: dict[str | None, list[str]] = {}
     for name, member in (members if by_version else present).items():
         place = f" @ {(root / member['path']).resolve().as_uri()}"
-        found.setdefault(member.get("extra"), []).append(name + (f"=={member['version']}" if by_version else place))
+        where = f"=={member['version']}" if by_version else place
+        found.setdefault(member.get("extra"), []).append(name + where)
+        for extra in filter(None, member.get("offers", "").split(",")):
+            found.setdefault(extra, []).append(f"{name}[{extra}]{where}")
     return found
 
 

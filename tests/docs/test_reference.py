@@ -17,7 +17,7 @@ HOOKS = [f"vally_{name}" for name in (
     "graders", "executors", "backends", "judges", "reporters", "commands", "exporters", "eval_providers",
 )]  # fmt: skip
 COMMANDS = (
-    ("compare",), ("experiment", "run"), ("experiment", "merge"), ("completion",), ("eval",), ("grade",), ("init",), ("lint",), ("migrate",), ("mock-llm",), ("plugins", "list"), ("schema",),
+    ("compare",), ("experiment", "run"), ("experiment", "merge"), ("completion",), ("eval",), ("grade",), ("ingest",), ("init",), ("serve",), ("lint",), ("migrate",), ("mock-llm",), ("plugins", "list"), ("schema",),
     ("doctor",), ("oracle",), ("rejudge",), ("runs",), ("show",), ("simulate", "record"),
 )  # fmt: skip
 HOST = vally.PluginHost()

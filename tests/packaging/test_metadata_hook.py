@@ -73,3 +73,13 @@ def test_a_deleted_member_is_left_out_with_those_that_need_it(
     (checkout / MEMBERS[deleted]["path"] / "pyproject.toml").unlink()
     required = hook.requirements(checkout, MEMBERS, release=False)
     assert {line.split(" @ ")[0] for lines in required.values() for line in lines} == left
+
+
+def test_extras_of_a_member_become_extras_of_the_whole(hook: ModuleType, checkout: Path) -> None:
+    members = {**MEMBERS, "vally-grader-panel": {**MEMBERS["vally-grader-panel"], "offers": "fast,postgres"}}
+    release = hook.requirements(checkout, members, release=True)
+    assert release["fast"] == ["vally-grader-panel[fast]==0.3.0"]
+    assert release["postgres"] == ["vally-grader-panel[postgres]==0.3.0"]
+    assert release[None] == BY_VERSION[None]
+    (line,) = hook.requirements(checkout, members, release=False)["postgres"]
+    assert line == f"vally-grader-panel[postgres] @ {(checkout / 'plugins/panel').resolve().as_uri()}"
