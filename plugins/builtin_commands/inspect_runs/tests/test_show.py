@@ -297,3 +297,9 @@ def test_a_trial_without_evidence_or_name_of_a_grader(write_run: WriteRun, vally
     shown = vally("show", "--stimulus", "s").stdout
     assert "Graders (0/1), 1 without verdict" in shown
     assert "⚠" in shown.splitlines()[0]
+
+
+def test_trials_follow_each_other_in_the_order_of_the_plan(write_run: WriteRun, make: Make, vally: Vally) -> None:
+    write_run(*make.three_trials())
+    heads = [line for line in vally("show", "--events").stdout.splitlines() if "default-model" in line]
+    assert [head.split("#")[1][:3] for head in heads] == ["1/3", "2/3", "3/3"]

@@ -187,6 +187,18 @@ class Replay:
         )
 
 
+def in_plan_order(trials: StoredTrials, entries: Iterable[TrialEntry]) -> list[TrialEntry]:
+    """Trials of a file in the order of the plan; in the file they stand as they ended."""
+    wanted = set(entries)
+    return [
+        entry
+        for found in _plans(trials).values()
+        for part in found.stimuli.values()
+        for entry in sorted(part, key=lambda entry: entry.trial_index)
+        if entry in wanted
+    ]
+
+
 def load_result(record: dict[str, Any], entry: TrialEntry) -> TrialResult:
     """A record as a result without events, which no report shows; names and numbers are those of the entry."""
     trajectory = record.get("trajectory")

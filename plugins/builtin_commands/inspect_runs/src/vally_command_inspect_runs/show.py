@@ -34,7 +34,7 @@ from vally import (
     use_color,
 )
 from vally_command_inspect_runs.pager import paged
-from vally_command_inspect_runs.replay import Replay, ReplaySettings
+from vally_command_inspect_runs.replay import Replay, ReplaySettings, in_plan_order
 from vally_command_inspect_runs.trial_view import TrialLayout
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class Show:
         )
         is_first = True
         for trials, entries in chosen:
-            for entry, record in trials.records(entries):
+            for entry, record in trials.records(in_plan_order(trials, entries)):
                 result, warning = load_whole(record, entry, trials.path.parent)
                 if warning:
                     print_warning(warning)

@@ -109,7 +109,7 @@ class TrialLayout:
             yield ""
 
     def _text(self, text: str) -> Iterator[str]:
-        lines = printable(text).expandtabs(4).split("\n")
+        lines = printable(text).rstrip("\n").expandtabs(4).split("\n")
         shown = lines if self.whole else lines[:MOST_LINES]
         for line in shown:
             yield f"  {line if self.whole else cut_to_cells(line, self.width - 2)}".rstrip()
