@@ -7,9 +7,10 @@ import logging
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
-from vally import Attachment, ExecutorError, Skill, TurnComplete
+from vally import Attachment, ExecutorError, Skill, StopSignal, TurnComplete
 from vally.testing import MockLlm
 from vally_executor_copilot_sdk.executor import CopilotExecutor
 
@@ -140,6 +141,25 @@ async def test_a_simulated_user_goes_on(run: Any) -> None:
     assert [item.final for item in done] == [False, False, True]
     assert user.seen == sorted(set(user.seen))
     assert [event.turn for event in trajectory.events if event.type == "user_message"] == [0, 1, 2]
+
+
+async def test_a_simulated_user_that_hesitates(run: Any) -> None:
+    stop = StopSignal()
+
+    class User:
+        async def next_message(self, events: Any) -> str | None:
+            stop.set("timeout")
+            await anyio.sleep_forever()
+            return None
+
+    done: list[TurnComplete] = []
+
+    async def turn_completed(turn: TurnComplete) -> None:
+        done.append(turn)
+
+    trajectory = await run("x\n!say y", simulated_user=User(), stop=stop, on_turn_complete=turn_completed)
+    assert trajectory.end_reason == "agent_timeout"
+    assert done == [TurnComplete(0, True)]
 
 
 async def test_streamed_fragments_are_not_kept(run: Any) -> None:

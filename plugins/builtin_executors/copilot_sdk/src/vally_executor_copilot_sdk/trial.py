@@ -78,9 +78,10 @@ class Trial:
         while turn < len(prompts):
             if not await self._turn(prompts[turn], turn):
                 return self._stopped() if self._limit.reached else self._finished(self._end_reason)
-            if turn == len(prompts) - 1 and (more := await self._simulated()) is not None:
-                prompts.append(more)
+            in_time = turn < len(prompts) - 1 or await self._limit.run(partial(self._simulate, prompts))
             await self._options.on_turn_complete(TurnComplete(turn, turn == len(prompts) - 1))
+            if not in_time:
+                return self._stopped()
             turn += 1
         return self._finished(end_reason_of_answer(self._facts.finish_reason))
 
@@ -173,9 +174,12 @@ class Trial:
         path = session_file(self._client.settings.copilot_home, self._options.trial_id)
         await self._record.complete(path, wait=wait)
 
-    async def _simulated(self) -> str | None:
+    async def _simulate(self, prompts: list[str]) -> None:
+        """Let a simulated user go on, when there is one."""
         user = self._options.simulated_user
-        return None if user is None else await user.next_message(self._record.builder.events)
+        more = None if user is None else await user.next_message(self._record.builder.events)
+        if more is not None:
+            prompts.append(more)
 
     async def _end_session(self, client: RuntimeClient) -> None:
         with anyio.CancelScope(shield=True):
