@@ -157,7 +157,7 @@ BOMBS = {
     "deep-block": "\n".join(" " * depth + "a:" for depth in range(1500)),
     "own-alias": "name: &a [*a]\nstimuli: []\n",
     "wide": "name: w\nstimuli:\n" + "- {}\n" * 500,
-    "long-line": f"name: {'x' * 1_000_000}\nstimuli: [{{name: a, prompt: p}}]\n",
+    "long-line": f"nam: {'x' * 1_000_000}\nstimuli: [{{name: a, prompt: p}}]\n",
     "nul": "name: a\x00b\nstimuli: []\n",
     "utf-16": "name: a\nstimuli: []\n".encode("utf-16"),
     "catastrophic-regex": json.dumps(

@@ -148,9 +148,10 @@ def _axis(writer: Writer) -> Schema:
     return table_schema(AXIS, writer)
 
 
-def _axis_values(_writer: Writer) -> Schema:
-    labelled = {"type": "object", "minProperties": 1, "maxProperties": 1}
-    value = either({"type": ["string", "number", "boolean", "null"]}, labelled)
+def _axis_values(writer: Writer) -> Schema:
+    label = {"type": "string", "pattern": r"^[^,=]*[^,=\s][^,=]*$"}
+    labelled = {"type": "object", "minProperties": 1, "maxProperties": 1, "propertyNames": label}
+    value = either(writer.scalar(label), {"type": ["number", "boolean", "null"]}, labelled)
     return {"type": "array", "items": value, "minItems": 1}
 
 
