@@ -258,6 +258,19 @@ async def test_claude_finds_what_the_workspace_has(told: Callable[..., Any], wor
     assert str(work_dir / ".claude" / "settings.json") in report["argv"]
 
 
+@pytest.mark.parametrize(("own", "handed_over"), [((), True), (("CLAUDE.md",), False), ((".claude/CLAUDE.md",), False)])
+async def test_claude_reads_what_other_agents_are_told_where_there_is_nothing_for_it(
+    own: tuple[str, ...], handed_over: bool, told: Callable[..., Any], work_dir: Path, tmp_path: Path
+) -> None:
+    for name in ("AGENTS.md", *own):
+        (work_dir / name).parent.mkdir(exist_ok=True)
+        (work_dir / name).write_text(name)
+    await told("claude")
+    read = tmp_path / "trial" / "home" / ".claude" / "CLAUDE.md"
+    assert read.exists() is handed_over
+    assert not handed_over or read.read_text() == "AGENTS.md"
+
+
 async def test_copilot_uses_what_it_has_unpacked_for_the_caller(told: Callable[..., Any], tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     (tmp_path / "package.json").write_text('{"name": "@github/copilot-linux-x64", "version": "9.9.9"}')

@@ -42,7 +42,7 @@ class Claude(Profile):
     limits = frozenset({"maxOutputTokens"})
     gaps = (
         "a turn that was stopped has no usage",
-        "'.mcp.json' and '.claude/settings.local.json' of the workspace are not read",
+        "'.mcp.json', 'CLAUDE.local.md' and '.claude/settings.local.json' of the workspace are not read",
     )
 
     def add(self, trial: Trial) -> Additions:
@@ -56,7 +56,7 @@ class Claude(Profile):
             "IS_SANDBOX": "1",
         }
         if trial.home is not None:
-            _link_folders(trial.work_dir / ".claude", trial.home / ".claude")
+            _hand_over(trial.work_dir, trial.home / ".claude")
             arguments += ["--strict-mcp-config", "--setting-sources", "user", "--add-dir", str(trial.work_dir)]
             env["CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD"] = "1"
             settings = trial.work_dir / ".claude" / "settings.json"
@@ -92,15 +92,25 @@ def _check_servers(profile: Profile, servers: Mapping[str, McpServer]) -> None:
             raise unsupported(profile, f"'tools' of MCP server '{server.name}'")
 
 
-def _link_folders(workspace: Path, home: Path) -> None:
+def _hand_over(workspace: Path, home: Path) -> None:
+    """Link what a workspace has for Claude Code into the configuration of the user, which is the trial's own."""
     home.mkdir(parents=True, exist_ok=True)
     for folder in _FOLDERS:
-        source, target = workspace / folder, home / folder
-        if not source.is_dir() or target.exists():
-            continue
-        try:
-            target.symlink_to(source, target_is_directory=True)
-        except OSError:
-            # Some systems let nobody make links.
-            with contextlib.suppress(OSError):
-                shutil.copytree(source, target)
+        if (workspace / ".claude" / folder).is_dir():
+            _link(workspace / ".claude" / folder, home / folder)
+    own = (workspace / "CLAUDE.md", workspace / ".claude" / "CLAUDE.md")
+    # What other agents are told is read where there is nothing for this one.
+    if (workspace / "AGENTS.md").is_file() and not any(path.is_file() for path in own):
+        _link(workspace / "AGENTS.md", home / "CLAUDE.md")
+
+
+def _link(source: Path, target: Path) -> None:
+    if target.exists() or target.is_symlink():
+        return
+    try:
+        target.symlink_to(source, target_is_directory=source.is_dir())
+    except OSError:
+        # Some systems let nobody make links.
+        copy = shutil.copytree if source.is_dir() else shutil.copyfile
+        with contextlib.suppress(OSError):
+            copy(source, target)
