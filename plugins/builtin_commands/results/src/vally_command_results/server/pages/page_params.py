@@ -1,0 +1,78 @@
+"""Parameters of pages: those of the API and some that only choose what is shown."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from vally_command_results.query.filters import OutcomeFilter
+from vally_command_results.server import params
+
+Chart = Literal["duration_ms", "wall_time_ms", "total_tokens", "turns", "tool_calls", "score"]
+
+
+class RunsPage(params.Runs):
+    """The list of runs; `open` names experiments whose variants are listed."""
+
+    limit: Annotated[int, Field(ge=1, le=params.MAX_LIMIT)] = 50
+    open: params.Texts = ()
+
+
+class OverviewPage(params.Matrix):
+    """One run: its matrix, and the metric and grouping of its histogram."""
+
+    chart: Chart = "duration_ms"
+    by: Literal["model", "eval", "verdict"] = "model"
+
+
+class OutcomesPage(params.Outcomes):
+    """A list of outcomes, as a page or as rows for spreadsheets."""
+
+    limit: Annotated[int, Field(ge=1, le=params.MAX_LIMIT)] = 50
+    format: Literal["html", "csv"] = "html"
+
+    def filter(self, *run_ids: str) -> OutcomeFilter:
+        """The same for questions to the store."""
+        return super().filter(*(run_ids or self.run_id))
+
+
+class TrialPage(params.Parameters):
+    """Which part of the timeline of a trial."""
+
+    show: Literal["", "tools", "messages", "errors", "other"] = ""
+    find: params.Text = ""
+    page: Annotated[int, Field(ge=1, le=100_000)] = 1
+
+
+class DiffPage(params.DiffTurn):
+    """Which diff; `file` shows one file (from 0) whole, from line `start` on."""
+
+    whitespace: Literal["", "ignore"] = ""
+    file: Annotated[int | None, Field(ge=0)] = None
+    start: Annotated[int, Field(ge=0)] = 0
+
+
+class TextPart(params.Parameters):
+    """Which long text of a trial."""
+
+    part: Literal["prompt", "output", "error", "event", "arguments", "result"]
+    event: Annotated[int, Field(ge=0)] = 0
+
+
+class ComparePage(params.Compare):
+    """Which runs; with `oldest_first` they are put in order of time."""
+
+    runs: params.Texts = ()
+    oldest_first: bool = False
+
+
+class SideBySide(params.Parameters):
+    """Two outcomes."""
+
+    left: params.Text
+    right: params.Text
+
+
+class TrendsPage(params.Trends):
+    """What to follow."""
