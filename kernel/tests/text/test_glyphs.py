@@ -37,3 +37,7 @@ def test_a_stream_without_encoding_can_show_everything() -> None:
 @pytest.mark.parametrize(("encoding", "able"), [("utf-8", True), ("ascii", False), ("latin-1", False)])
 def test_whether_a_stream_can_show_a_text(encoding: str, able: bool) -> None:
     assert can_encode(stream(encoding), "⠙") is able
+
+
+def test_arrows_and_dashes_have_stand_ins_too() -> None:
+    assert fit_glyphs("→ a ← b – c", stream("ascii")) == "-> a <- b - c"

@@ -15,7 +15,7 @@ STAND_INS = {
     "─": "-",
     "→": "->",
 }
-_OTHERS = {"…": "...", "·": "-"}
+_OTHERS = {"…": "...", "·": "-", "–": "-", "←": "<-"}
 
 
 def can_encode(stream: Any, text: str) -> bool:
@@ -30,7 +30,7 @@ def can_encode(stream: Any, text: str) -> bool:
 
 def fit_glyphs(text: str, stream: Any) -> str:
     """The text with stand-ins for the glyphs of reports where the stream needs them."""
-    if text.isascii() or can_encode(stream, "✔…·"):
+    if text.isascii() or can_encode(stream, "✔…·–←"):
         return text
     missing = {glyph: word for glyph, word in _OTHERS.items() if not can_encode(stream, glyph)}
     if not can_encode(stream, "✔"):
