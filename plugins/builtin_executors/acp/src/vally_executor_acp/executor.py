@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -24,7 +24,7 @@ from vally import (
     resolve_provider,
 )
 from vally_executor_acp.config import MODEL, AcpConfig
-from vally_executor_acp.profiles import Wiring
+from vally_executor_acp.profiles import PROFILES, Wiring
 from vally_executor_acp.skills import link_skills, stage_skills
 
 if TYPE_CHECKING:
@@ -61,6 +61,10 @@ class AcpExecutor:
         if found is None:
             return []
         return list(dict.fromkeys((Path(found).parent, Path(found).resolve().parent)))
+
+    def example_configs(self) -> Mapping[str, Mapping[str, object]]:
+        """The agents that there are profiles for."""
+        return {name: {"profile": name} for name in PROFILES}
 
     async def preflight(self, config: AcpConfig) -> None:
         """Prove that the program exists; one below the workspace appears only with it."""
