@@ -84,7 +84,8 @@ def _sums(conditions: Sequence[ColumnElement[bool]]) -> Select[Any]:
 
 
 def _stimuli(conditions: Sequence[ColumnElement[bool]]) -> Select[Any]:
-    columns = (*_BY, outcomes.c.eval_id, outcomes.c.stimulus)
+    # An eval has a row per run and model, so its name tells its stimuli from those of others.
+    columns = (*_BY, evals.c.name.label("eval_name"), outcomes.c.stimulus)
     return select(*columns).select_from(graders_with_outcomes).where(*conditions).distinct()
 
 
