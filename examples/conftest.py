@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-collect_ignore = ["quickstart/project"]
+collect_ignore = ["quickstart/project", "tool_loop/project"]
