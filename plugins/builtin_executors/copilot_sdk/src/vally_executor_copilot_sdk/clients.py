@@ -5,13 +5,20 @@ from __future__ import annotations
 import itertools
 import os
 import tempfile
-from collections.abc import Awaitable, Callable, Hashable, Iterator
+from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vally import ExecutorError, ExecutorOptions, ProcessRunner, canonical_json
+from vally import (
+    ExecutorError,
+    ExecutorOptions,
+    LocalProcessRunner,
+    ProcessRunner,
+    agent_environment,
+    canonical_json,
+)
 from vally_executor_copilot_sdk.client import ClientSettings, RuntimeClient
 from vally_executor_copilot_sdk.config import MOST_SESSIONS, CopilotConfig
 from vally_executor_copilot_sdk.environment import (
@@ -111,6 +118,39 @@ class ClientChooser:
         if notice is not None and notice not in self._noticed:
             self._noticed.add(notice)
             say(notice)
+
+
+def standalone_settings(
+    process_env: Mapping[str, str],
+    runtime: Path,
+    directory: Path,
+    *,
+    logged_in: bool,
+    request_handler: CopilotRequestHandler | None = None,
+) -> ClientSettings:
+    """A runtime process that belongs to no trial, such as that of a judge; `directory` is new and private.
+
+    Its runner knows what it started: await `runner.kill_all()` after the client was closed.
+    """
+    host_home = host_copilot_home(process_env)
+    env, _ = agent_environment(
+        process_env,
+        home_dir=directory / "home",
+        tmp_dir=directory / "tmp",
+        workspace=directory,
+        spec_env={},
+        assets_dir=None,
+        trial_id=directory.name,
+    )
+    return ClientSettings(
+        runtime=runtime,
+        directory=directory,
+        copilot_home=host_home or directory / "copilot-home",
+        env=runtime_environment(env, logged_in=logged_in, host_home=host_home is not None),
+        runner=LocalProcessRunner(directory.name, env, cwd=directory, owned_dirs=[directory]),
+        logged_in=logged_in,
+        request_handler=request_handler,
+    )
 
 
 async def check_login(client: RuntimeClient) -> None:

@@ -14,16 +14,14 @@ import anyio.to_thread
 from vally import (
     ExecutorError,
     ExecutorOptions,
-    LocalProcessRunner,
     RunContext,
     Stimulus,
     Trajectory,
-    agent_environment,
 )
-from vally_executor_copilot_sdk.client import ClientSettings, RuntimeClient
-from vally_executor_copilot_sdk.clients import ClientChooser, check_login
+from vally_executor_copilot_sdk.client import RuntimeClient
+from vally_executor_copilot_sdk.clients import ClientChooser, check_login, standalone_settings
 from vally_executor_copilot_sdk.config import CopilotConfig
-from vally_executor_copilot_sdk.environment import github_token, host_copilot_home, runtime_environment
+from vally_executor_copilot_sdk.environment import github_token
 from vally_executor_copilot_sdk.pool import ClientPool
 from vally_executor_copilot_sdk.provider import model_access
 from vally_executor_copilot_sdk.runtime import Places, find_runtime, installed_runtime
@@ -93,10 +91,11 @@ class CopilotExecutor:
         places = self._places(None)
         runtime = await anyio.to_thread.run_sync(find_runtime, config.cli_path, places, self._warn)
         directory = Path(await anyio.to_thread.run_sync(lambda: tempfile.mkdtemp(prefix="vally-copilot-")))
-        client = RuntimeClient(self._probe_settings(config, places.process_env, runtime, directory))
+        logged_in = config.provider is None and github_token(places.process_env) is None
+        client = RuntimeClient(standalone_settings(places.process_env, runtime, directory, logged_in=logged_in))
         try:
             await client.start()
-            if config.provider is None and github_token(places.process_env) is None:
+            if logged_in:
                 await check_login(client)
         finally:
             with anyio.CancelScope(shield=True):
@@ -128,29 +127,6 @@ class CopilotExecutor:
             search = anyio.to_thread.run_sync(find_runtime, cli_path, places, self._warn)
             task = self._runtimes[cli_path] = asyncio.create_task(search)
         return await asyncio.shield(task)
-
-    def _probe_settings(
-        self, config: CopilotConfig, process_env: Mapping[str, str], runtime: Path, directory: Path
-    ) -> ClientSettings:
-        host_home = host_copilot_home(process_env)
-        logged_in = config.provider is None and github_token(process_env) is None
-        env, _ = agent_environment(
-            process_env,
-            home_dir=directory / "home",
-            tmp_dir=directory / "tmp",
-            workspace=directory,
-            spec_env={},
-            assets_dir=None,
-            trial_id=directory.name,
-        )
-        return ClientSettings(
-            runtime=runtime,
-            directory=directory,
-            copilot_home=host_home or directory / "copilot-home",
-            env=runtime_environment(env, logged_in=logged_in, host_home=host_home is not None),
-            runner=LocalProcessRunner(directory.name, env, cwd=directory, owned_dirs=[directory]),
-            logged_in=logged_in,
-        )
 
     def _say_once(self, text: str, options: ExecutorOptions) -> None:
         if text not in self._said:
