@@ -84,7 +84,7 @@ def test_one_scenario_for_all_agents(agent: agents.Agent, name: str, tmp_path: P
     skill = tmp_path / "skills" / "greeter" / "SKILL.md"
     skill.parent.mkdir(parents=True)
     skill.write_text("---\nname: greeter\ndescription: Greets people.\n---\nSay hello.\n")
-    server = {"type": "stdio", "command": sys.executable, "args": [plain_mcp_server.__file__]}
+    server = {"type": "stdio", "command": sys.executable, "args": [plain_mcp_server.__file__], "cwd": "skills"}
     graders = [
         {"type": "file-contains", "config": {"path": "hello.txt", "value": "hello"}},
         {"type": "diff-contains", "config": {"value": "+hello"}, "turn": 0},
@@ -109,7 +109,7 @@ def test_one_scenario_for_all_agents(agent: agents.Agent, name: str, tmp_path: P
     assert (trajectory["endReason"], trajectory["metadata"]["profile"]) == ("completed", name)
     assert trajectory["metadata"]["executorVersion"] == agent.version
     results = [event["data"] for event in trajectory["events"] if event["type"] == "tool_result"]
-    assert "The sum is 5." in str(results[-1]["result"])
+    assert "The sum is 5, in skills." in str(results[-1]["result"])
     usage = trajectory["metrics"]["tokenUsage"]
     assert (usage["inputTokens"], usage["outputTokens"], usage["cacheReadTokens"]) == (10_800, 75, 400)
     assert list(usage["byModel"]) == ["mock-model"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 INTEGER = {"type": "integer"}
@@ -22,7 +23,8 @@ def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
         return {"tools": [ADD]}
     if method == "tools/call":
         numbers = params["arguments"]
-        return {"content": [{"type": "text", "text": f"The sum is {numbers['a'] + numbers['b']}."}]}
+        text = f"The sum is {numbers['a'] + numbers['b']}, in {Path.cwd().name}."
+        return {"content": [{"type": "text", "text": text}]}
     return {}
 
 

@@ -249,6 +249,14 @@ async def test_the_settings_of_gemini(told: Callable[..., Any], tmp_path: Path) 
     assert settings["mcpServers"]["far"]["httpUrl"] == "http://127.0.0.1:9/mcp"
 
 
+async def test_claude_starts_servers_where_they_belong(told: Callable[..., Any]) -> None:
+    (report,) = await told("claude", mcp_servers=SERVERS)
+    argv = report["argv"]
+    document = json.loads(Path(argv[argv.index("--mcp-config") + 1]).read_text())["mcpServers"]
+    assert document["calc"]["args"][2:] == ["sh", "/srv", "calc", "-v"]
+    assert document["far"]["url"] == "http://127.0.0.1:9/mcp"
+
+
 async def test_claude_finds_what_the_workspace_has(told: Callable[..., Any], work_dir: Path, tmp_path: Path) -> None:
     (work_dir / ".claude" / "agents").mkdir(parents=True)
     (work_dir / ".claude" / "agents" / "a.md").write_text("x")

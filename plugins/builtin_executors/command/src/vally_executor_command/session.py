@@ -159,7 +159,9 @@ class Session:
         if "prompt_file" in wanted:
             values["prompt_file"] = str(write_private(scratch / f"prompt-{turn}.txt", prompt))
         if "mcp_config" in wanted and options.mcp_servers:
-            values["mcp_config"] = str(write_private(scratch / "mcp.json", mcp_document(options.mcp_servers)))
+            servers = options.mcp_servers
+            told = servers if profile is None else {name: profile.mcp_server(item) for name, item in servers.items()}
+            values["mcp_config"] = str(write_private(scratch / "mcp.json", mcp_document(told)))
         return values
 
     def _usage_file(self, turn: int) -> Path:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
 from vally import McpServer
 from vally_executor_command.profiles.profile import NO_KEY, Additions, Profile, Trial, header_lines, unsupported
 
+_GO = 'cd "$1" && shift && exec "$@"'
 _FOLDERS = ("skills", "agents", "commands")
 
 
@@ -44,6 +47,14 @@ class Claude(Profile):
         "a turn that was stopped has no usage",
         "'.mcp.json', 'CLAUDE.local.md' and '.claude/settings.local.json' of the workspace are not read",
     )
+
+    def mcp_server(self, server: McpServer) -> McpServer:
+        """It starts servers in the workspace, whatever their `cwd` is; so a shell goes there first."""
+        if server.cwd is None or server.command is None:
+            return server
+        if sys.platform == "win32":
+            raise unsupported(self, f"'cwd' of MCP server '{server.name}' on Windows")
+        return replace(server, command="/bin/sh", args=("-c", _GO, "sh", server.cwd, server.command, *server.args))
 
     def add(self, trial: Trial) -> Additions:
         """Keep the agent to the workspace and point it to the provider."""

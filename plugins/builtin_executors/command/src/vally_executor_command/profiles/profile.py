@@ -110,6 +110,10 @@ class Profile(ABC):
         """The value of `{model}`."""
         return trial.wire_model or ""
 
+    def mcp_server(self, server: McpServer) -> McpServer:
+        """A server as it stands in the file of `{mcp_config}`."""
+        return server
+
     @abstractmethod
     def add(self, trial: Trial) -> Additions:
         """Write the agent's own files below the trial's directories, and tell what to add.
