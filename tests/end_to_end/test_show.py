@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from vally import dump_record, record_line
-from vally.testing import CliResult, trial_result
+from vally import ReporterSpec, dump_record, record_line
+from vally.testing import CliResult, run_cli, trial_result
 
 Vally = Callable[..., CliResult]
 WriteRun = Callable[..., Path]
@@ -104,3 +104,14 @@ def test_an_experiment_shows_its_variants(write_run: WriteRun, make: Make, vally
     assert shown.index("── skilled ──") < shown.index("── baseline ──")
     assert "── unused ──" not in shown
     assert "s   baseline   default-model" in vally("show", "e1", "--variant", "baseline").stdout
+
+
+def test_without_the_reporter_for_people(tmp_path: Path, write_run: WriteRun, make: Make) -> None:
+    write_run(*make.three_trials())
+    # Two of one name are both inactive.
+    second = ReporterSpec(name="console", summary="a second one", factory="nowhere:x")
+    result = run_cli(["show"], cwd=tmp_path, plugins=[second])
+    assert result.exit_code == 1
+    assert "the report needs reporter 'console'" in result.stderr
+    for words in (["--trial", "0"], ["--output", "json"]):
+        assert run_cli(["show", *words], cwd=tmp_path, plugins=[second]).exit_code == 0

@@ -123,8 +123,11 @@ class Show:
         sys.stdout.flush()
 
     def _report(self, run: StoredRun, chosen: Chosen, project: Project) -> None:
-        record = self._context.host(project).resolve_one("reporter", REPORT_PLUGIN)
         host = self._context.host(project)
+        record = host.get("reporter", REPORT_PLUGIN)
+        if record is None:
+            hint = f"install vally-reporter-{REPORT_PLUGIN}, select one trial, or use --output json"
+            raise VallyError(f"the report needs reporter '{REPORT_PLUGIN}', which is not there", hints=(hint,))
         for (trials, entries), part in zip(chosen, run.parts, strict=True):
             if not entries:
                 continue
