@@ -19,7 +19,6 @@ from vally.cli.judge_options import judge_cache
 from vally.cli.messages import print_hints, print_warning, say
 from vally.errors import BackendError, VallyError
 from vally.model.jsonio import encode_line, timestamp
-from vally.model.results import NO_MODEL
 from vally.run.calling import invoke
 from vally.run.report_stream import reporting
 from vally.run.trial_record import described
@@ -32,20 +31,13 @@ if TYPE_CHECKING:
     from vally.model.evalspec import EvalSpec, Project
     from vally.model.results import RunSummary
     from vally.run.judges import JudgePool
-    from vally.run.plan import EvalPlan, Plan
     from vally.run.redaction import Redactor
-    from vally.run.regrading.matching import Match
+    from vally.run.regrading.evals import RegradedEvals
     from vally.run.regrading.recorded import Places
     from vally.run.regrading.work import Assigned, Graded
-    from vally.run.reporting import PlannedEval
-    from vally.run.trial import TrialItem
-    from vally.run.verdicts import TrialFacts
 
 SHUTDOWN_S = 30
 """How long backend and judges may take to shut down."""
-
-_EvalKey = tuple[int, str, str | None]
-"""Position of a spec, variant and model: what has a verdict of its own."""
 
 
 class GradeSession:
@@ -82,16 +74,12 @@ class GradeSession:
             quiet=context.display.quiet,
             verbose=context.display.verbose,
         )
-        self._facts: dict[_EvalKey, list[TrialFacts]] = {}
         self._told: set[str] = set()
-        self._plan: Plan
-        self._evals: dict[int, EvalPlan]
-        self._items: dict[Match, TrialItem]
+        self._evals: RegradedEvals
         self._redactor: Redactor
         self._judges: JudgePool
         self._reporters: GradeReporters
         self._failed_before: Callable[[], bool]
-        self._indexes: dict[_EvalKey, int] = {}
         self._code = 1
         self._started = time.monotonic()
         self._started_at = timestamp()
@@ -100,50 +88,37 @@ class GradeSession:
         """Grade and report; returns the exit code. `failed_before` tells whether some input was an error."""
         from vally.cli.grade_reporters import GradeReporters
 
-        self._make_plan(assigned)
+        self._make_evals(assigned)
         backend = choose_backend(
             self._context, self._host, self._project, self._options["backend"], self._options["backend_args"]
         )
         if not self._prepare_judges():
             return 1
-        planned = self._planned(assigned)
         self._reporters = GradeReporters(self._host, self._context, self._options, self._project)
         self._failed_before = failed_before
-        anyio.run(self._run, backend, assigned, planned)
+        anyio.run(self._run, backend, assigned)
         return self._code
 
-    def _make_plan(self, assigned: Sequence[Assigned]) -> None:
-        from vally.run.plan import PlanOptions, make_plan
+    def _make_evals(self, assigned: Sequence[Assigned]) -> None:
+        from vally.run.plan import PlanOptions
         from vally.run.providers import credential_variables
         from vally.run.redaction import Redactor
-        from vally.run.regrading.matching import Match
+        from vally.run.regrading.evals import RegradedEvals
 
         options = self._options
-        wanted = {item.match for item in assigned}
-        used = sorted({match.spec for match in wanted})
-        positions = {number: sorted(match.stimulus for match in wanted if match.spec == number) for number in used}
-        specs = [
-            replace(self._specs[number], stimuli=tuple(self._specs[number].stimuli[at] for at in positions[number]))
-            for number in used
-        ]
-        self._plan = make_plan(
-            specs,
-            PlanOptions(
-                run_id=self._run_id,
-                project_root=self._project.root,
-                work_dir=self._context.cwd,
-                runs=1,
-                threshold=options["threshold"],
-                judge_model=options["judge_model"],
-                judge_effort=options["judge_reasoning_effort"],
-            ),
-            environ_effort=self._context.environ.get("EVAL_JUDGE_REASONING_EFFORT"),
+        plan_options = PlanOptions(
+            run_id=self._run_id,
+            project_root=self._project.root,
+            work_dir=self._context.cwd,
+            runs=1,
+            threshold=options["threshold"],
+            judge_model=options["judge_model"],
+            judge_effort=options["judge_reasoning_effort"],
         )
-        matches = [Match(number, at) for number in used for at in positions[number]]
-        self._items = dict(zip(matches, self._plan.items(), strict=True))
-        self._evals = dict(zip(used, self._plan.evals, strict=True))
+        effort = self._context.environ.get("EVAL_JUDGE_REASONING_EFFORT")
+        self._evals = RegradedEvals(self._specs, assigned, plan_options, environ_effort=effort)
         secrets = {**dict(options["params"]), **dict(options["backend_args"])}
-        variables = credential_variables(self._plan)
+        variables = credential_variables(self._evals.plan)
         self._redactor = Redactor(self._context.environ, variables=variables, parameters=secrets)
         for name, value in self._environment_values.items():
             self._redactor.add(name, value)
@@ -154,40 +129,16 @@ class GradeSession:
 
         cache = judge_cache(self._context, self._options, None, self._redactor)
         self._judges = JudgePool(self._host, environ=self._context.environ, cache=cache)
-        problems = judge_problems(self._plan, self._host, self._judges)
+        problems = judge_problems(self._evals.plan, self._host, self._judges)
         for problem in problems:
             say(f"error: {problem.message} [{problem.code}]")
             print_hints(problem.hints)
         if not problems:
-            for notice in judge_notices(self._plan, self._host, self._judges):
+            for notice in judge_notices(self._evals.plan, self._host, self._judges):
                 say(notice)
         return not problems
 
-    def _planned(self, assigned: Sequence[Assigned]) -> dict[_EvalKey, PlannedEval]:
-        """The evals x variants x models of the input, with the number of trials of each stimulus."""
-        counts: dict[_EvalKey, dict[int, int]] = {}
-        for item in assigned:
-            key = (item.match.spec, item.document.variant, item.document.model)
-            trials = counts.setdefault(key, {})
-            trials[item.match.stimulus] = trials.get(item.match.stimulus, 0) + 1
-        planned: dict[_EvalKey, PlannedEval] = {}
-        for key in sorted(counts, key=lambda found: found[0]):
-            spec, variant, model = key
-            base, trials = self._evals[spec].planned, counts[key]
-            names = {self._specs[spec].stimuli[at].name: count for at, count in trials.items()}
-            planned[key] = replace(
-                base,
-                index=len(planned),
-                variant=variant,
-                model=model or NO_MODEL,
-                stimuli=tuple(replace(item, trials=names[item.name]) for item in base.stimuli if item.name in names),
-            )
-        self._indexes = {key: item.index for key, item in planned.items()}
-        return planned
-
-    async def _run(
-        self, choice: BackendChoice, assigned: Sequence[Assigned], planned: Mapping[_EvalKey, PlannedEval]
-    ) -> None:
+    async def _run(self, choice: BackendChoice, assigned: Sequence[Assigned]) -> None:
         from vally.cli.event_loop import leave_threads_behind
         from vally.run.regrading.work import GradingTools, Regrading
 
@@ -206,16 +157,17 @@ class GradeSession:
                 warn=self._warn,
                 fail=self._fail,
             )
-            async with self._reporters.listening(self._run_id, list(planned.values()), len(assigned)):
-                await Regrading(tools, self._items, assigned, self._emit).run()
-                await self._finish(planned)
+            async with self._reporters.listening(self._run_id, self._evals.planned, len(assigned)):
+                await Regrading(tools, self._evals.items, assigned, self._emit).run()
+                await self._finish()
         finally:
             with anyio.CancelScope(shield=True), anyio.move_on_after(SHUTDOWN_S):
                 await self._shut_down(backend, choice)
 
-    async def _finish(self, planned: Mapping[_EvalKey, PlannedEval]) -> None:
-        evals = [item for item in self._counted(planned) if any(stimulus.trials for stimulus in item.stimuli)]
-        summary = self._summary(evals)
+    async def _finish(self) -> None:
+        evals = self._evals.readable()
+        duration_ms = round((time.monotonic() - self._started) * 1000)
+        summary = self._evals.summary(self._run_id, self._started_at, duration_ms)
         self._code = self._exit_code(summary)
         artifacts = await self._reporters.finish(evals, summary, self._code)
         self._close(summary, artifacts)
@@ -254,56 +206,25 @@ class GradeSession:
             print_warning(text)
 
     async def _emit(self, graded: Graded) -> None:
-        from vally.run.regrading.records import facts_of, graded_line, trial_of
+        from vally.run.regrading.records import graded_line, trial_of
 
         result = trial_of(graded)
-        document = graded.assigned.document
-        key = (graded.assigned.match.spec, document.variant, document.model)
-        threshold = self._evals[key[0]].threshold
-        facts = facts_of(graded, result, eval_index=self._indexes[key], threshold=threshold)
-        self._facts.setdefault(key, []).append(facts)
+        facts = self._evals.add(graded, result)
         if graded.error is not None:
-            say(f"error: {document.where}: {graded.error}")
+            say(f"error: {graded.assigned.document.where}: {graded.error}")
         line = b""
         if self._output == "jsonl" or self._reporters.active:
             line = graded_line(graded, result, self._redactor)
         with reporting():
             if self._output == "jsonl":
                 _write(line)
-            self._report.trial(graded, threshold)
+            self._report.trial(graded, self._evals.threshold(graded))
         if self._reporters.active:
             item = replace(graded.item, eval_index=facts.eval_index)
             await self._reporters.trial(item, result, line, facts.passed)
 
-    def _counted(self, planned: Mapping[_EvalKey, PlannedEval]) -> list[PlannedEval]:
-        """The evals with the trials that turned out to be readable."""
-        found = []
-        for key, item in planned.items():
-            facts = self._facts.get(key, [])
-            counts = {stimulus.name: 0 for stimulus in item.stimuli}
-            for fact in facts:
-                counts[fact.stimulus] += 1
-            stimuli = tuple(replace(stimulus, trials=counts[stimulus.name]) for stimulus in item.stimuli)
-            found.append(replace(item, stimuli=stimuli))
-        return found
-
-    def _summary(self, evals: Sequence[PlannedEval]) -> RunSummary:
-        from vally.run.summary import RunTally
-
-        rates = {self._indexes[key]: self._evals[key[0]].spec.scoring.pass_rate for key in self._indexes}
-        tally = RunTally(evals, pass_rates=rates)
-        for facts in self._facts.values():
-            for fact in facts:
-                tally.add(fact)
-        return tally.run_summary(
-            run_id=self._run_id,
-            started_at=self._started_at,
-            duration_ms=round((time.monotonic() - self._started) * 1000),
-        )
-
     def _exit_code(self, summary: RunSummary) -> int:
-        grader_errors = any(fact.nested_error for facts in self._facts.values() for fact in facts)
-        if self._failed_before() or grader_errors or not summary.totals.trials:
+        if self._failed_before() or self._evals.has_grader_errors or not summary.totals.trials:
             return 1
         return 1 if self._options["require_pass"] and not summary.passed else 0
 
