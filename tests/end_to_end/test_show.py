@@ -106,12 +106,12 @@ def test_an_experiment_shows_its_variants(write_run: WriteRun, make: Make, vally
     assert "s   baseline   default-model" in vally("show", "e1", "--variant", "baseline").stdout
 
 
-def test_without_the_reporter_for_people(tmp_path: Path, write_run: WriteRun, make: Make) -> None:
+def test_two_reporters_for_people_hide_no_trial(tmp_path: Path, write_run: WriteRun, make: Make) -> None:
     write_run(*make.three_trials())
-    # Two of one name are both inactive.
+    # Of two with one name neither is used.
     second = ReporterSpec(name="console", summary="a second one", factory="nowhere:x")
     result = run_cli(["show"], cwd=tmp_path, plugins=[second])
     assert result.exit_code == 1
-    assert "the report needs reporter 'console'" in result.stderr
+    assert "reporter 'console' is provided by" in result.stderr
     for words in (["--trial", "0"], ["--output", "json"]):
         assert run_cli(["show", *words], cwd=tmp_path, plugins=[second]).exit_code == 0
