@@ -111,6 +111,17 @@ async def test_no_connection_to_the_provider(run: Any, provider: Any) -> None:
     assert (caught.value.code, caught.value.retryable) == ("provider-error", True)
 
 
+async def test_the_log_of_a_session_that_failed_is_kept(run: Any, tmp_path: Path) -> None:
+    log = tmp_path / "kept.jsonl"
+    with pytest.raises(ExecutorError) as caught:
+        await run('x\n!tool bash {"command": "true", "description": "d"}\n!fail 401', session_log=log)
+    assert caught.value.trajectory is not None
+    assert caught.value.trajectory.session_path == str(log)
+    kinds = [json.loads(line)["type"] for line in log.read_text().splitlines()]
+    assert "tool.execution_complete" in kinds
+    assert kinds[-1] == "session.error"
+
+
 async def test_a_failing_call_that_is_repeated_is_counted(run: Any) -> None:
     trajectory = await run("x\n!fail 500 times=1 retry-after=1\n!say y")
     assert trajectory.output == "y"
@@ -122,7 +133,9 @@ async def test_a_killed_runtime_is_noticed_at_once(run: Any) -> None:
         await until(lambda: sleeping(run))
         os.kill(runtime_of(run).pid, signal.SIGKILL)
 
-    error, seconds = await failing(run, SLEEP, kill)
+    log = run.directory / "kept.jsonl"
+    error, seconds = await failing(run, SLEEP, kill, session_log=log)
+    assert "tool.execution_start" in log.read_text()
     assert (error.code, error.retryable) == ("agent-crashed", True)
     assert "-9" in error.message
     assert seconds < 5, "the limit is 2 s, on a machine that does nothing else"

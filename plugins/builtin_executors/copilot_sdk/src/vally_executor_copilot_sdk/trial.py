@@ -63,13 +63,14 @@ class Trial:
 
     async def run(self) -> Trajectory:
         """Run all turns; raises `ExecutorError` with the events so far when the agent could not be run."""
-        try:
-            async with AsyncExitStack() as stack:
+        async with AsyncExitStack() as stack:
+            # What the runtime keeps of a session is gone when the stack is left.
+            try:
                 trajectory = await self._run(stack)
-                await self._keep_log()
-                return self._with_log(trajectory)
-        except ExecutorError as error:
-            raise await self._told(error) from None
+            except ExecutorError as error:
+                raise await self._told(error) from None
+            await self._keep_log()
+            return self._with_log(trajectory)
 
     async def _run(self, stack: AsyncExitStack) -> Trajectory:
         if not await self._limit.run(partial(self._open, stack)):
