@@ -250,7 +250,9 @@ async def test_the_settings_of_gemini(told: Callable[..., Any], tmp_path: Path) 
 
 
 async def test_claude_starts_servers_where_they_belong(told: Callable[..., Any]) -> None:
-    (report,) = await told("claude", mcp_servers=SERVERS)
+    slow = McpServer(name="slow", type="stdio", command="slow", timeout_ms=45_000)
+    (report,) = await told("claude", mcp_servers={**SERVERS, "slow": slow})
+    assert report["env"]["MCP_TIMEOUT"] == "45000"
     argv = report["argv"]
     document = json.loads(Path(argv[argv.index("--mcp-config") + 1]).read_text())["mcpServers"]
     assert document["calc"]["args"][2:] == ["sh", "/srv", "calc", "-v"]

@@ -49,4 +49,5 @@ def _server(server: McpServer) -> dict[str, Any]:
     else:
         told = {"url": server.url, "headers": dict(server.headers)}
     tools = None if server.tools is None else list(server.tools)
-    return {"type": server.type, **{key: value for key, value in {**told, "tools": tools}.items() if value is not None}}
+    facts = {"type": server.type, **told, "tools": tools, "timeout": server.timeout_ms}
+    return {key: value for key, value in facts.items() if value is not None}

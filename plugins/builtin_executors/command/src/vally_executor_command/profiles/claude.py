@@ -13,6 +13,7 @@ from typing import ClassVar
 from vally import McpServer
 from vally_executor_command.profiles.profile import NO_KEY, Additions, Profile, Trial, header_lines, unsupported
 
+_SERVER_MS = 30_000
 _GO = 'cd "$1" && shift && exec "$@"'
 _FOLDERS = ("skills", "agents", "commands")
 
@@ -66,6 +67,8 @@ class Claude(Profile):
             # Without it the agent refuses to run without asking when it runs as root.
             "IS_SANDBOX": "1",
         }
+        if trial.servers:
+            env["MCP_TIMEOUT"] = str(max(server.timeout_ms or _SERVER_MS for server in trial.servers.values()))
         if trial.home is not None:
             _hand_over(trial.work_dir, trial.home / ".claude")
             arguments += ["--strict-mcp-config", "--setting-sources", "user", "--add-dir", str(trial.work_dir)]
