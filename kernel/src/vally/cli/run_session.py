@@ -130,6 +130,8 @@ class RunSession:
         """
         import anyio
 
+        from vally.cli.event_loop import spared_collector
+
         if resumption is not None:
             resumption.check(self._plan, self._manifest())
         if not self._choices.skip_grade:
@@ -139,7 +141,8 @@ class RunSession:
                 say(notice)
         if layout is None and resumption is None:
             return self._run_unrecorded()
-        return anyio.run(self._run, layout, resumption, on_directory)
+        with spared_collector():
+            return anyio.run(self._run, layout, resumption, on_directory)
 
     def _run_unrecorded(self) -> RunOutcome:
         import tempfile

@@ -11,22 +11,28 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 _STALE_SECONDS = 3600
+_CHUNK_BYTES = 64 * 1024
 
 
-def atomic_write(path: Path, data: bytes | str | Iterable[bytes | str], *, mode: int | None = None) -> None:
+def atomic_write(
+    path: Path, data: bytes | str | Iterable[bytes | str], *, mode: int | None = None, is_first: bool = False
+) -> None:
     """Write a file by rename: temporary file in the same directory, fsync, rename, fsync of the directory.
 
-    `data` may come in pieces. `mode` are the permissions (e.g. 0o600), by default those of the umask. Raises
-    `OSError`; nothing is left then.
+    `data` may come in pieces. `mode` are the permissions (e.g. 0o600), by default those of the umask. `is_first` tells
+    that the directory is new, so that nobody can have left anything in it. Raises `OSError`; nothing is left then.
     """
-    _remove_leftovers(path)
+    if not is_first:
+        _remove_leftovers(path)
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(6)}.tmp")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode or 0o666)
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.writelines(_encoded(data))
-            file.flush()
-            os.fsync(file.fileno())
+        try:
+            for piece in _encoded(data):
+                _write_all(descriptor, piece)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
         temporary.replace(path)
     except BaseException:
         with contextlib.suppress(OSError):
@@ -35,9 +41,26 @@ def atomic_write(path: Path, data: bytes | str | Iterable[bytes | str], *, mode:
     sync_directory(path.parent)
 
 
+def _write_all(descriptor: int, data: bytes) -> None:
+    # Every call gives other threads a turn, so a small file should take few.
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
 def _encoded(data: bytes | str | Iterable[bytes | str]) -> Iterator[bytes]:
+    """The bytes of all pieces, small ones put together."""
+    waiting: list[bytes] = []
+    size = 0
     for piece in [data] if isinstance(data, (bytes, str)) else data:
-        yield piece.encode("utf-8", "replace") if isinstance(piece, str) else piece
+        encoded = piece.encode("utf-8", "replace") if isinstance(piece, str) else piece
+        waiting.append(encoded)
+        size += len(encoded)
+        if size >= _CHUNK_BYTES:
+            yield b"".join(waiting)
+            waiting, size = [], 0
+    if waiting:
+        yield b"".join(waiting)
 
 
 def sync_directory(directory: Path) -> None:

@@ -92,9 +92,17 @@ class RunDirectory:
 
     def make_trial_dir(self, segments: Sequence[str]) -> Path:
         """The directory of a trial, made when it does not exist."""
+        return self._made_trial_dir(segments)[0]
+
+    def _made_trial_dir(self, segments: Sequence[str]) -> tuple[Path, bool]:
         directory = self.trial_dir(segments)
-        directory.mkdir(parents=True, exist_ok=True)
-        return directory
+        try:
+            directory.mkdir()
+        except FileExistsError:
+            return directory, False
+        except FileNotFoundError:
+            directory.mkdir(parents=True, exist_ok=True)
+        return directory, True
 
     def sidecar(self, segments: Sequence[str], name: str) -> str:
         """How a record names a file of a trial: relative to the directory of `results.jsonl`, POSIX."""
@@ -102,8 +110,9 @@ class RunDirectory:
 
     def write_trial_file(self, segments: Sequence[str], name: str, data: bytes | str) -> Path:
         """Write a file of a trial atomically."""
-        path = self.make_trial_dir(segments) / name
-        atomic_write(path, data)
+        directory, is_new = self._made_trial_dir(segments)
+        path = directory / name
+        atomic_write(path, data, is_first=is_new)
         return path
 
     def write_metadata(self, segments: Sequence[str], result: TrialResult) -> Path:
