@@ -27,16 +27,28 @@ def _time(value: object) -> object:
     return timestamp(moment)
 
 
+LARGEST = 2**63 - 1
+"""What columns of numbers hold."""
+
+
+def _storable(value: str) -> str:
+    if "\0" in value or any("\ud800" <= character <= "\udfff" for character in value):
+        raise ValueError("holds a character that no stored text has")
+    return value
+
+
 def _metric(value: str) -> str:
     if value not in METRICS:
         raise ValueError(f"no metric '{value}'; there are {', '.join(METRICS)}")
     return value
 
 
-Text = Annotated[str, Field(max_length=1024)]
+Text = Annotated[str, AfterValidator(_storable), Field(max_length=1024)]
 Texts = Annotated[tuple[Text, ...], BeforeValidator(_alternatives)]
-Numbers = Annotated[tuple[Annotated[int, Field(ge=0)], ...], BeforeValidator(_alternatives)]
-Time = Annotated[str | None, BeforeValidator(_time)]
+RunId = Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
+Numbers = Annotated[tuple[Annotated[int, Field(ge=0, le=LARGEST)], ...], BeforeValidator(_alternatives)]
+Moment = Annotated[str, BeforeValidator(_time), Field(json_schema_extra={"format": "date-time"})]
+Time = Moment | None
 MetricName = Annotated[str, AfterValidator(_metric), Field(json_schema_extra={"enum": [*METRICS]})]
 Verdict = Literal["pass", "fail", "error", "skipped", "ungraded"]
 RunSort = Literal["-startedAt", "startedAt", "name", "-passRate", "passRate", "-durationMs"]
@@ -58,7 +70,7 @@ class NoParameters(Parameters):
 class Page(Parameters):
     """Which page."""
 
-    cursor: Annotated[str | None, Field(max_length=1024)] = None
+    cursor: Text | None = None
     limit: Annotated[int, Field(ge=1, le=MAX_LIMIT)] = DEFAULT_LIMIT
 
     @property
@@ -142,7 +154,7 @@ class Events(Page):
 class DiffTurn(Parameters):
     """Whose diff."""
 
-    turn: Annotated[int | None, Field(ge=0)] = None
+    turn: Annotated[int | None, Field(ge=0, le=LARGEST)] = None
 
 
 class Some(Parameters):
@@ -181,7 +193,7 @@ class Matrix(Parameters):
 class Compare(Parameters):
     """Which runs to compare."""
 
-    runs: Texts
+    runs: Annotated[tuple[RunId, ...], BeforeValidator(_alternatives), Field(min_length=2, max_length=6)]
     metric: MetricName = "pass_rate"
     eval_name: Texts = ()
     only_changed: bool = False
