@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from vally import Event, ExecutorOptions
@@ -103,6 +104,22 @@ async def test_a_call_that_never_ended_stays_open(watched: Watched) -> None:
     watched.write(call(0)[0])
     await watched.record.complete(watched.path, wait=True)
     assert watched.kinds() == ["user_message", "tool_call"]
+
+
+async def test_the_end_of_the_last_response_is_waited_for(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recording, "FILE_WAIT_S", 30)
+    end = native(7, "assistant.turn_end", turnId="0")
+    watched.record.take(end)
+    watched.write()
+    async with anyio.create_task_group() as tasks:
+
+        async def write_later() -> None:
+            await anyio.sleep(0.1)
+            watched.write(end)
+
+        tasks.start_soon(write_later)
+        await watched.record.complete(watched.path, wait=True)
+    assert watched.path.read_text()
 
 
 async def test_nothing_is_added_to_what_was_finished(watched: Watched) -> None:

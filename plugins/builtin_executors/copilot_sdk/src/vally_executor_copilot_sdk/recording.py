@@ -6,7 +6,7 @@ import contextlib
 import json
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -69,12 +69,14 @@ class SessionRecord:
         self._mapper.feed(event)
 
     async def complete(self, path: Path, *, wait: bool) -> None:
-        """Add what only the file of the session tells; with `wait` results that are missing get a second to appear."""
+        """Add what only the file of the session tells.
+
+        With `wait` it gets a second to hold the results that are missing, and the end of the last response.
+        """
         until = time.monotonic() + (FILE_WAIT_S if wait else 0.0)
         while True:
             persisted = await anyio.to_thread.run_sync(read_session, path)
-            told = {event["data"].get("toolCallId") for event in persisted if _is_result(event)}
-            if unanswered(self._events) <= told or time.monotonic() >= until:
+            if self._is_covered_by(persisted) or time.monotonic() >= until:
                 break
             await anyio.sleep(_FILE_STEP_S)
         found = repaired(self._events, persisted)
@@ -82,6 +84,11 @@ class SessionRecord:
             counts = (found.tool_results, found.usage_records, found.others)
             self._repairs = [old + new for old, new in zip(self._repairs, counts, strict=True)]
             self._rebuild(list(found.events))
+
+    def _is_covered_by(self, persisted: Sequence[Native]) -> bool:
+        told = {event["data"].get("toolCallId") for event in persisted if event["type"] == "tool.execution_complete"}
+        ends = [event.get("id") for event in self._events if event["type"] == "assistant.turn_end"]
+        return unanswered(self._events) <= told and (not ends or ends[-1] in {event.get("id") for event in persisted})
 
     def repair_warning(self) -> str | None:
         """What is to be said about all repairs; None when there were none."""
@@ -132,7 +139,3 @@ def _live_log(options: ExecutorOptions) -> Path | None:
         return None
     options.trial_dir.mkdir(parents=True, exist_ok=True)
     return options.trial_dir / "live-events.jsonl"
-
-
-def _is_result(event: Native) -> bool:
-    return bool(event["type"] == "tool.execution_complete")
