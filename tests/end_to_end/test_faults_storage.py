@@ -26,7 +26,7 @@ class FailingWrites:
         real = os.write
 
         def write(descriptor: int, data: bytes) -> int:
-            if data.startswith((b'{"type":"trial-result"', b'{"type":"run-summary"')):
+            if bytes(data).startswith((b'{"type":"trial-result"', b'{"type":"run-summary"')):
                 self.calls += 1
                 if self.calls >= first and not self.mended:
                     # As a full disk does: a part of the line still fits.
