@@ -162,18 +162,11 @@ class PluginHost:
             raise self._unusable(record, record.factory, self._reason(error)) from error
         return instance
 
-    def function(self, record: CommandSpec) -> Callable[..., Any]:
-        """What programs call in place of a command, imported at first use.
-
-        Raises `PluginError` when the command is for people only, or what it names cannot be called.
-        """
-        if record.function is None:
-            raise PluginError(f"command '{record.name}' cannot be called by programs")
-        found = self._resolve(record, record.function, "function")
-        if not callable(found):
-            raise self._unusable(record, record.function, "is not callable")
-        called: Callable[..., Any] = found
-        return called
+    def function(self, record: CommandSpec) -> Any:
+        """What programs call in place of a command, imported at first use; raises `PluginError`."""
+        if not callable(found := self._resolve(record, record.function, "function")):
+            raise self._unusable(record, record.function, "cannot be called by programs")
+        return found
 
     def config_model(self, record: Record) -> type[BaseModel] | None:
         """The pydantic model of a record's config, imported at first use; None when it takes no config."""
@@ -220,7 +213,8 @@ class PluginHost:
 
     def constraint_provider(self, key: str) -> GraderSpec | None:
         """The grader that implements a constraint such as `max_turns`; raises `PluginError` when there are two."""
-        providers: list[Any] = [record for record in self.records("grader").values() if key in _constraints(record)]
+        graders: Any = self.records("grader").values()
+        providers = [record for record in graders if key in record.constraints]
         if len(providers) > 1:
             names = " and ".join(f"'{record.name}' of {self.origin(record)}" for record in providers)
             raise PluginError(f"constraint '{key}' is implemented by graders {names}", code="plugin-conflict")
@@ -354,8 +348,3 @@ class PluginHost:
         from vally.guard import reason_of
 
         return reason_of(error)
-
-
-def _constraints(record: Any) -> Mapping[str, str]:
-    constraints: Mapping[str, str] = record.constraints
-    return constraints

@@ -177,10 +177,7 @@ class ReporterSpec(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandSpec(Record):
-    """One command; the factory returns a `click.Command`.
-
-    `function` is what programs call in place of the command, where there is such a thing.
-    """
+    """One command; the factory returns a `click.Command`, `function` is what programs call in its place, if any."""
 
     function: str | Callable[..., object] | None = None
 
