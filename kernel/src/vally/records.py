@@ -18,15 +18,7 @@ if TYPE_CHECKING:
     from vally.model.trajectory import Trajectory
     from vally.run.inputs import CompareInput, CompareResult, ExecutorOptions, GraderInput
     from vally.run.judging import JudgeReply, JudgeRequest
-    from vally.run.reporting import (
-        Diagnostics,
-        EvalComplete,
-        RunComplete,
-        RunStart,
-        TrialDone,
-        TrialPhase,
-        TrialStart,
-    )
+    from vally.run.reporting import Diagnostics, EvalComplete, RunComplete, RunStart, TrialDone, TrialPhase, TrialStart
     from vally.run.trial import GradeOutcome, GradeRequest, RunContext, TrialItem, TrialOptions, TrialOutcome
 
 API_VERSION = 1
