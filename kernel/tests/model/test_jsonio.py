@@ -226,3 +226,11 @@ def test_surrogates_are_replaced_at_any_depth() -> None:
         assert list(repaired) == ["\ufffd"]
         (repaired,) = repaired["\ufffd"]
     assert repaired == "\ufffd"
+
+
+def test_a_value_that_contains_itself_stays_finite() -> None:
+    value: dict[str, Any] = {"\ud800": 1}
+    value["self"] = [value]
+    repaired = without_surrogates(value)
+    assert repaired["\ufffd"] == 1
+    assert repaired["self"][0] is repaired

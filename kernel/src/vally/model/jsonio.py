@@ -12,6 +12,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import PurePath
 from typing import Any
 
+from vally.model.surrogates import is_encodable, repaired_text
+from vally.model.surrogates import without_surrogates as without_surrogates
 from vally.text.numbers import compact_json, es_number
 
 MAX_INTEGER = 2**53 - 1
@@ -149,45 +151,6 @@ def _converted(value: Any) -> Any:
     return str(value)
 
 
-def without_surrogates(value: Any) -> Any:
-    """Replace lone surrogates by U+FFFD in a text, or in all keys and texts of nested mappings and lists."""
-    # A stack instead of recursion: recorded values may be nested nearly as deep as Python can recurse.
-    pending: list[tuple[Any, Any]] = []
-
-    def repaired(item: Any) -> Any:
-        if isinstance(item, str):
-            return item if _is_encodable(item) else _repaired(item)
-        if not isinstance(item, (Mapping, list, tuple)):
-            return item
-        empty: Any = {} if isinstance(item, Mapping) else []
-        pending.append((item, empty))
-        return empty
-
-    result = repaired(value)
-    while pending:
-        source, target = pending.pop()
-        if isinstance(source, Mapping):
-            target.update({repaired(key): repaired(item) for key, item in source.items()})
-        else:
-            target.extend([repaired(item) for item in source])
-    return result
-
-
-def _is_encodable(text: str) -> bool:
-    if text.isascii():
-        return True
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _repaired(text: str) -> str:
-    # The detour over UTF-16 joins pairs of surrogates into the character they stand for.
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-
-
 def encode_line(value: object) -> bytes:
     """One JSON line with its LF; the value must be plain. Lone surrogates become U+FFFD."""
     return _encoded(value, None) + b"\n"
@@ -203,7 +166,7 @@ def _encoded(value: object, indent: int | None) -> bytes:
         # The library lays out in Python, which takes several times as long for the many small files.
         pairs = (f"{json.dumps(key, ensure_ascii=False)}: {_scalar(item)}" for key, item in value.items())
         text = ",\n  ".join(pairs)
-        if _is_encodable(text):
+        if is_encodable(text):
             return f"{{\n  {text}\n}}".encode()
     separators = None if indent else (",", ":")
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent, separators=separators)
@@ -211,7 +174,7 @@ def _encoded(value: object, indent: int | None) -> bytes:
         return text.encode()
     except UnicodeEncodeError:
         # Two keys may be equal once repaired, so the value goes through a reader.
-        repaired = json.loads(_repaired(text))
+        repaired = json.loads(repaired_text(text))
     return json.dumps(repaired, ensure_ascii=False, allow_nan=False, indent=indent, separators=separators).encode()
 
 
@@ -250,7 +213,7 @@ def parse_json(data: bytes | str) -> Any:
     text = data if isinstance(data, str) else data.decode("utf-8", errors="replace")
     try:
         value = _decoded(text.removeprefix("\ufeff"))
-        if "\\ud" in text or "\\uD" in text or not _is_encodable(text):
+        if "\\ud" in text or "\\uD" in text or not is_encodable(text):
             return without_surrogates(value)
     except RecursionError:
         raise ValueError("nested too deeply") from None
