@@ -14,7 +14,8 @@ from starlette.responses import Response
 from vally_command_results.query import comparing, graders, matrix, outcomes, runs, summaries, trajectories, trends
 from vally_command_results.query.errors import QueryError
 from vally_command_results.query.metrics import METRICS
-from vally_command_results.server import models, params
+from vally_command_results.server import model_parts, models, params
+from vally_command_results.server import table_models as tables
 from vally_command_results.server.answers import etag_of, is_current, json_answer, not_modified
 from vally_command_results.server.artifacts import artifact_file, artifact_root, list_artifacts
 from vally_command_results.server.site import Site
@@ -25,7 +26,7 @@ E = TypeVar("E", bound=Callable[..., Response])
 Ask = Callable[[Connection], object]
 Id = Annotated[str, Path(pattern="^[0-9a-f]{32}$", description="32 hexadecimal digits")]
 ERRORS: dict[int | str, dict[str, Any]] = {
-    status: {"model": models.Error, "description": text}
+    status: {"model": model_parts.Error, "description": text}
     for status, text in (
         (400, "a parameter or the cursor cannot be used"),
         (403, "the host name is not allowed"),
@@ -87,7 +88,7 @@ class Api:
 
             return self.answer(request, ask)
 
-        @self._get("/runs/{run_id}/matrix", models.Matrix, "The score matrix of a run")
+        @self._get("/runs/{run_id}/matrix", tables.Matrix, "The score matrix of a run")
         def run_matrix(request: Request, run_id: Id, query: Annotated[params.Matrix, Query()]) -> Response:
             def ask(connection: Connection) -> object:
                 metric, rows, columns = query.metric, query.rows, query.columns
@@ -97,19 +98,19 @@ class Api:
 
             return self.answer(request, ask)
 
-        @self._get("/runs/{run_id}/ranking", models.Ranking, "Models of a run, the best first")
+        @self._get("/runs/{run_id}/ranking", tables.Ranking, "Models of a run, the best first")
         def run_ranking(request: Request, run_id: Id, _: NO_QUERY) -> Response:
             return self.answer(request, lambda c: summaries.ranking(c, run_id))
 
-        @self._get("/runs/{run_id}/graders", models.Graders, "Graders of a run, those that fail most first")
+        @self._get("/runs/{run_id}/graders", tables.Graders, "Graders of a run, those that fail most first")
         def run_graders(request: Request, run_id: Id, query: Annotated[params.Graders, Query()]) -> Response:
             return self.answer(request, lambda c: graders.graders_of_run(c, run_id, query.filter(), query.depth))
 
-        @self._get("/runs/{run_id}/tools", models.Tools, "Tools that agents called in a run")
+        @self._get("/runs/{run_id}/tools", tables.Tools, "Tools that agents called in a run")
         def run_tools(request: Request, run_id: Id, query: Annotated[params.Some, Query()]) -> Response:
             return self.answer(request, lambda c: summaries.tools(c, run_id, query.filter()))
 
-        @self._get("/runs/{run_id}/distribution", models.Distribution, "A histogram of a run")
+        @self._get("/runs/{run_id}/distribution", tables.Distribution, "A histogram of a run")
         def run_distribution(request: Request, run_id: Id, query: Annotated[params.Distribution, Query()]) -> Response:
             def ask(connection: Connection) -> object:
                 metric, bins, group_by = query.metric, query.bins, query.group_by
@@ -187,7 +188,7 @@ class Api:
         return artifact_root(self._site, str(source), row.artifact_dir), row.artifact_dir is not None
 
     def _across(self) -> None:
-        @self._get("/compare", models.Comparison, "Runs side by side, stimulus by stimulus")
+        @self._get("/compare", tables.Comparison, "Runs side by side, stimulus by stimulus")
         def compare(request: Request, query: Annotated[params.Compare, Query()]) -> Response:
             def ask(connection: Connection) -> object:
                 metric, names, changed = query.metric, query.eval_name, query.only_changed
@@ -197,7 +198,7 @@ class Api:
 
             return self.answer(request, ask)
 
-        @self._get("/trends", models.Trends, "A metric over runs")
+        @self._get("/trends", tables.Trends, "A metric over runs")
         def list_trends(request: Request, query: Annotated[params.Trends, Query()]) -> Response:
             def ask(connection: Connection) -> object:
                 metric, group_by, limit = query.metric, query.group_by, query.limit
@@ -205,28 +206,28 @@ class Api:
 
             return self.answer(request, ask)
 
-        @self._get("/graders", models.GradersAcross, "Graders of all runs, those that fail most first")
+        @self._get("/graders", tables.GradersAcross, "Graders of all runs, those that fail most first")
         def list_graders(request: Request, query: Annotated[params.GradersAcross, Query()]) -> Response:
             return self.answer(request, lambda c: graders.graders_of_runs(c, query.filter(), query.limit))
 
-        @self._get("/comparisons", models.JudgedComparisons, "Comparisons that judges made")
+        @self._get("/comparisons", tables.JudgedComparisons, "Comparisons that judges made")
         def list_comparisons(request: Request, query: Annotated[params.Comparisons, Query()]) -> Response:
             return self.answer(request, lambda c: trends.list_comparisons(c, query.group, query.request))
 
-        @self._get("/comparisons/{comparison_id}", models.JudgedComparisonDetail, "One comparison of a judge")
+        @self._get("/comparisons/{comparison_id}", tables.JudgedComparisonDetail, "One comparison of a judge")
         def comparison(request: Request, comparison_id: Id, _: NO_QUERY) -> Response:
             return self.answer(request, lambda c: trends.comparison_detail(c, comparison_id))
 
     def _service(self) -> None:
-        @self._get("/metrics", models.Metrics, "The metrics")
+        @self._get("/metrics", tables.Metrics, "The metrics")
         def metrics(request: Request, _: NO_QUERY) -> Response:
             return self.answer(request, lambda _: {"metrics": [metric.document() for metric in METRICS.values()]})
 
-        @self._get("/facets", models.Facets, "Values for filter controls")
+        @self._get("/facets", tables.Facets, "Values for filter controls")
         def facets(request: Request, _: NO_QUERY) -> Response:
             return self.answer(request, runs.facets)
 
-        @self._get("/health", models.Health, "How the server is")
+        @self._get("/health", tables.Health, "How the server is")
         def health(_: NO_QUERY) -> Response:
             site = self._site
             with site.store.reading() as connection:
