@@ -81,7 +81,8 @@ def _threshold(plot: _Plot, value: float) -> list[str]:
 
 def _series(plot: _Plot, item: Mapping[str, Any], place: int, places: Mapping[str, int], unit: str) -> list[str]:
     style = f"series-{place % STYLES}"
-    points = [point for point in item["points"] if point["value"] is not None]
+    measured = (point for point in item["points"] if point["value"] is not None)
+    points = sorted(measured, key=lambda point: places[point["runId"]])
     spots = [(plot.x(places[point["runId"]]), plot.y(point["value"])) for point in points]
     path = " ".join(f"{x:.1f},{y:.1f}" for x, y in spots)
     marks = [f'<polyline class="trend {style} dash-{place // STYLES}" points="{path}"/>']
@@ -111,9 +112,9 @@ def _end_labels(plot: _Plot, drawn: Sequence[Mapping[str, Any]]) -> list[str]:
     """Names beside the last points, pushed apart where they would lie on each other."""
     wanted = []
     for place, item in enumerate(drawn):
-        points = [point for point in item["points"] if point["value"] is not None]
-        if points:
-            wanted.append((plot.y(points[-1]["value"]), place, item["label"]))
+        values = _values(item)
+        if values:
+            wanted.append((plot.y(values[-1]), place, item["label"]))
     ends: list[float] = []
     for y, _, _ in sorted(wanted):
         ends.append(max(y + 4, ends[-1] + 17) if ends else y + 4)
@@ -126,8 +127,14 @@ def _end_labels(plot: _Plot, drawn: Sequence[Mapping[str, Any]]) -> list[str]:
     return marks
 
 
+def _values(item: Mapping[str, Any]) -> list[float]:
+    """The values of a series in order of time."""
+    ordered = sorted(item["points"], key=lambda point: (point["startedAt"] or "", point["runId"]))
+    return [point["value"] for point in ordered if point["value"] is not None]
+
+
 def _in_words(item: Mapping[str, Any], unit: str) -> str:
-    values = [point["value"] for point in item["points"] if point["value"] is not None]
+    values = _values(item)
     if not values:
         return f"{name(item['label'], 40)}: no value"
     return (

@@ -10,7 +10,7 @@ from vally_command_results.server.pages import numbers
 from vally_command_results.server.pages.text import name
 
 LEFT, PLOT, RIGHT = 150, 560, 20
-STRIP, GAP, FOOT = 84, 22, 30
+STRIP, GAP, FOOT = 92, 18, 30
 
 
 def histogram(document: Mapping[str, Any], title: str, unit: str, by: str) -> Chart | None:
@@ -50,18 +50,21 @@ def _strip(item: Mapping[str, Any], top: float, low: float, high: float, most: i
     step = (high - low) / len(counts)
     for place, count in enumerate(counts):
         if count:
-            height = max(2.0, (STRIP - 20) * count / most)
+            height = max(2.0, (STRIP - 32) * count / most)
             edges = " to ".join(numbers.measured(low + step * end, unit) for end in (place, place + 1))
             words = f"{name(item['key'])}: {count} of {edges}"
             wide = width if len(counts) > 1 else 40
             start = LEFT + place * width if len(counts) > 1 else LEFT + PLOT / 2 - 20
             marks.append(box(start + 1, floor - height, wide - 2, height, "column", words))
-    for share, key in (("p50", "p50"), ("p95", "p95")):
-        x = _x(item[key], low, high)
-        marks.append(line(x, top + 14, x, floor, f"quantile {share}"))
-        end = x > LEFT + PLOT - 90 or (share == "p50" and _x(item["p95"], low, high) - x < 90)
-        words = f"{share} {numbers.measured(item[key], unit)}"
-        marks.append(text(x + (-4 if end else 4), top + 12, words, f"mark {share}", "end" if end else "start"))
+    # Two rows of labels, since both values may be nearly the same.
+    for row, share in enumerate(("p50", "p95")):
+        x = _x(item[share], low, high)
+        marks.append(line(x, top + 14 * row + 4, x, floor, f"quantile {share}"))
+        at_end = x > LEFT + PLOT - 90
+        words = f"{share} {numbers.measured(item[share], unit)}"
+        marks.append(
+            text(x - 5 if at_end else x + 5, top + 14 * row + 12, words, f"mark {share}", "end" if at_end else "start")
+        )
     return marks
 
 
@@ -84,12 +87,12 @@ def bars(title: str, entries: Sequence[tuple[str, float]], unit: str, what: str)
         return None
     ordered = sorted(entries, key=lambda entry: (-entry[1], entry[0]))[:12]
     most = max(value for _, value in ordered) or 1.0
-    left, plot = 250, 380
+    left, plot = 270, 340
     marks: list[str] = []
     for place, (key, value) in enumerate(ordered):
         y = place * ROW
         shown = numbers.measured(value, unit)
-        marks.append(label(left - 10, y + 17, key, "name", "end", 34))
+        marks.append(label(left - 10, y + 17, key, "name", "end", 30))
         marks.append(box(left, y + 5, max(2.0, plot * value / most), ROW - 10, "column", f"{name(key)}: {shown}"))
         marks.append(text(left + plot * value / most + 8, y + 17, shown, "tick"))
     rest = len(entries) - len(ordered)

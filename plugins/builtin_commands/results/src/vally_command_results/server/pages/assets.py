@@ -10,6 +10,8 @@ from importlib.resources import files
 from starlette.requests import Request
 from starlette.responses import Response
 
+from vally_command_results.query.errors import not_found
+
 KINDS = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
 _FILES = ("style.css", "script.js", "icon.svg")
 
@@ -35,7 +37,7 @@ class Assets:
         name = request.path_params["name"]
         body = self.bodies.get(name)
         if body is None:
-            return Response("not found\n", 404, media_type="text/plain")
+            raise not_found(f"nothing is served at {request.url.path}")
         headers = {"Cache-Control": "public, max-age=31536000, immutable"}
         return Response(body, headers=headers, media_type=KINDS[name.rpartition(".")[2]])
 

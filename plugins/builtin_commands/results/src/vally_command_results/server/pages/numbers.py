@@ -35,7 +35,9 @@ def short(number: float | None) -> str:
     for size, unit in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
         if abs(number) >= size:
             return f"{number / (1000 if unit == 'k' else size):.1f}{unit}"
-    return f"{number:,.0f}" if float(number).is_integer() or abs(number) >= 100 else f"{number:.1f}"
+    if float(number).is_integer() or abs(number) >= 100:
+        return f"{number:,.0f}"
+    return f"{number:.1f}" if abs(number) >= 0.095 else f"{number:.1g}"
 
 
 def ratio(share: float | None) -> str:

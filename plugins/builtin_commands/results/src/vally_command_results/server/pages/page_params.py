@@ -56,7 +56,7 @@ class DiffPage(params.DiffTurn):
 class TextPart(params.Parameters):
     """Which long text of a trial."""
 
-    part: Literal["prompt", "output", "error", "event", "arguments", "result"]
+    part: Literal["prompt", "output", "error", "event"]
     event: Annotated[int, Field(ge=0)] = 0
 
 

@@ -41,16 +41,18 @@ def trial_page(connection: Connection, request: Request, site: Site) -> tuple[st
     trial = outcome_detail(connection, outcome_id, artifact_count=len(artifacts["items"]))
     calls = list_calls(connection, outcome_id, PageRequest(limit=MAX_LIMIT))["items"]
     previous, following = failing_neighbours(connection, outcome_id)
+    trajectory = _trajectory(connection, outcome_id)
     return "trial.html", {
         "title": f"{trial['stimulus']}, trial {trial['trialIndex'] + 1}",
         "section": "runs",
         "run": run,
         "trial": trial,
+        "turn_count": row.turn_count,
         "trials": trial["trials"][:SHOWN_TRIALS],
         "prompts": _prompts(trial),
-        "output": excerpt(trial["output"], TEXT_LENGTH),
+        "output": excerpt(trajectory.get("output"), TEXT_LENGTH),
         "error": excerpt(trial["error"], TEXT_LENGTH),
-        "timeline": timeline(events_of(connection, outcome_id), show=chosen.show, find=chosen.find, page=chosen.page),
+        "timeline": timeline(_events(trajectory), show=chosen.show, find=chosen.find, page=chosen.page),
         "strip": call_strip([(item["offsetMs"], item["durationMs"], item["name"], item["success"]) for item in calls]),
         "chosen": chosen,
         "filter_hidden": hidden(request, ("show", "find", "page")),
@@ -85,10 +87,15 @@ def _raw(connection: Connection, outcome_id: str) -> dict[str, Any]:
     return {"size": len(line), "text": excerpt(shown, 4 * RAW_LENGTH).text}
 
 
-def events_of(connection: Connection, outcome_id: str) -> list[dict[str, Any]]:
-    """The recorded events of a trial with their places and times."""
+def _trajectory(connection: Connection, outcome_id: str) -> Mapping[str, Any]:
+    """The recorded trajectory; empty when there is none."""
     trajectory = record_of(connection, outcome_id).get("trajectory")
-    events = trajectory.get("events") if isinstance(trajectory, Mapping) else None
+    return trajectory if isinstance(trajectory, Mapping) else {}
+
+
+def _events(trajectory: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Its events with their places and times."""
+    events = trajectory.get("events")
     return numbered_events(events if isinstance(events, list) else [])
 
 
@@ -104,19 +111,15 @@ def text_part(connection: Connection, request: Request, _: Site) -> Response:
 
 
 def _part(connection: Connection, outcome_id: str, chosen: TextPart) -> Any:
-    record = record_of(connection, outcome_id)
     if chosen.part == "error":
-        return record.get("error")
-    trajectory = record.get("trajectory")
-    if not isinstance(trajectory, Mapping):
-        return None
+        return record_of(connection, outcome_id).get("error")
+    trajectory = _trajectory(connection, outcome_id)
     if chosen.part == "output":
         return trajectory.get("output")
     if chosen.part == "prompt":
         stimulus = trajectory.get("stimulus")
         return (stimulus.get("prompt") or stimulus.get("turns")) if isinstance(stimulus, Mapping) else None
-    recorded = trajectory.get("events")
-    events = numbered_events(recorded if isinstance(recorded, list) else [])
+    events = _events(trajectory)
     if chosen.event >= len(events):
         return None
     event = events[chosen.event]

@@ -26,7 +26,7 @@
     const field = make("input", { type: "search", placeholder: "Filter these rows", autocomplete: "off", spellcheck: false });
     field.setAttribute("aria-label", "Filter these rows");
     const holder = make("div", { className: "live-filter field" }, field);
-    table.closest(".listing, .scroll").before(holder);
+    (table.closest(".listing") || table.closest(".scroll")).before(holder);
     field.addEventListener("input", () => {
       const needle = field.value.trim().toLowerCase();
       let shown = 0;
