@@ -121,8 +121,9 @@ def test_a_whole_tool_result_is_taken_as_it_is(project: ProjectBuilder) -> None:
 
 
 def test_a_server_that_ends_is_told_as_without_a_proxy(project: ProjectBuilder) -> None:
-    result = run(project, "call calc exit", [{"tool": "echo", "result": "x"}])
+    result = run(project, "call calc echo\ncall calc exit", [{"tool": "echo", "result": "x"}])
     assert result.exit_code == 1
+    assert answers(result) == [("x", True, True)]
     assert result.records[0]["errorInfo"]["code"] == "mcp-server-failed"
 
 

@@ -56,6 +56,14 @@ class Client:
 class McpAgent:
     async def execute(self, stimulus: Stimulus, options: ExecutorOptions) -> Trajectory:
         builder = TrajectoryBuilder(stimulus, options, executor="mcp-agent")
+        try:
+            await self._talk(stimulus, options, builder)
+        except ExecutorError as error:
+            error.trajectory = builder.finish("error")
+            raise
+        return builder.finish("completed")
+
+    async def _talk(self, stimulus: Stimulus, options: ExecutorOptions, builder: TrajectoryBuilder) -> None:
         clients = {name: await Client.start(server, options) for name, server in options.mcp_servers.items()}
         prompt: str | None
         for turn, prompt in enumerate(stimulus.turns):
@@ -66,7 +74,6 @@ class McpAgent:
             await self._turn(prompt, clients, builder)
         for client in clients.values():
             await client.close()
-        return builder.finish("completed")
 
     async def _turn(self, prompt: str, clients: dict[str, Client], builder: TrajectoryBuilder) -> None:
         builder.user_message(prompt)

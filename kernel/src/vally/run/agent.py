@@ -95,6 +95,9 @@ def _finished(call: _Call, options: ExecutorOptions) -> Trajectory:
 
     cancelled = options.stop.reason == "cancelled"
     if call.error is not None:
+        partial = getattr(call.error, "trajectory", None)
+        if isinstance(partial, Trajectory) and isinstance(call.error, ExecutorError | TrialSkipped):
+            call.error.trajectory = mark_simulated(partial, options.trial_dir)
         if cancelled:
             raise TrialSkipped("cancelled", trajectory=getattr(call.error, "trajectory", None)) from call.error
         raise _as_executor_error(call.error) from call.error
