@@ -84,7 +84,14 @@ def test_one_scenario_for_all_agents(agent: agents.Agent, name: str, tmp_path: P
     skill = tmp_path / "skills" / "greeter" / "SKILL.md"
     skill.parent.mkdir(parents=True)
     skill.write_text("---\nname: greeter\ndescription: Greets people.\n---\nSay hello.\n")
-    server = {"type": "stdio", "command": sys.executable, "args": [plain_mcp_server.__file__], "cwd": "skills"}
+    server: dict[str, Any] = {
+        "type": "stdio",
+        "command": sys.executable,
+        "args": [plain_mcp_server.__file__],
+        "cwd": "skills",
+    }
+    if name != "claude":
+        server["tools"] = ["add"]
     graders = [
         {"type": "file-contains", "config": {"path": "hello.txt", "value": "hello"}},
         {"type": "diff-contains", "config": {"value": "+hello"}, "turn": 0},
@@ -114,6 +121,9 @@ def test_one_scenario_for_all_agents(agent: agents.Agent, name: str, tmp_path: P
     assert (usage["inputTokens"], usage["outputTokens"], usage["cacheReadTokens"]) == (10_800, 75, 400)
     assert list(usage["byModel"]) == ["mock-model"]
     assert [request.status for request in requests] == [200] * 8
+    if name != "claude":
+        asked = json.dumps([request.body for request in requests])
+        assert ("add two numbers" in asked, "mul two numbers" in asked) == (True, False)
     # Skills and files of the agent itself are part of what it finds, not of what it did.
     assert re.findall(r"^\+\+\+ (.*)$", trajectory["diff"], re.MULTILINE) == ["b/hello.txt"]
     no_secret_in(tmp_path, done, requests)

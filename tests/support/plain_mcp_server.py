@@ -1,4 +1,4 @@
-"""A small MCP server over standard streams with one tool, `add`."""
+"""A small MCP server over standard streams with the tools `add` and `mul`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import Any
 
 INTEGER = {"type": "integer"}
-ADD = {
-    "name": "add",
-    "description": "Adds two numbers.",
+SCHEMA = {
     "inputSchema": {"type": "object", "properties": {"a": INTEGER, "b": INTEGER}, "required": ["a", "b"]},
 }
 
@@ -20,7 +18,7 @@ def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
         server = {"name": "calc", "version": "1"}
         return {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": server}
     if method == "tools/list":
-        return {"tools": [ADD]}
+        return {"tools": [{"name": name, "description": f"{name} two numbers", **SCHEMA} for name in ("add", "mul")]}
     if method == "tools/call":
         numbers = params["arguments"]
         text = f"The sum is {numbers['a'] + numbers['b']}, in {Path.cwd().name}."

@@ -92,7 +92,8 @@ class Opencode(Profile):
             "share": "disabled",
             # Its only use is a title, for one more request.
             "agent": {"title": {"disable": True}},
-            "permission": {"*": "allow", "question": "deny"},
+            # Of several rules for a tool the last one holds.
+            "permission": {"*": "allow", "question": "deny", **dict(_chosen_tools(trial.servers))},
         }
         if trial.home is not None:
             config["instructions"] = [str(found)] if found else []
@@ -100,7 +101,6 @@ class Opencode(Profile):
             config["skills"] = {"paths": [str(skills)] if skills.is_dir() else []}
         if trial.servers:
             config["mcp"] = {name: _server(server) for name, server in trial.servers.items()}
-            config["tools"] = dict(_tools(trial.servers))
         return {**config, **(self._provider(trial) if trial.provider else {})}
 
     def _provider(self, trial: Trial) -> dict[str, Any]:
@@ -142,8 +142,8 @@ def _server(server: McpServer) -> dict[str, Any]:
     return {**told, "enabled": True, "timeout": server.timeout_ms or 30_000}
 
 
-def _tools(servers: Mapping[str, McpServer]) -> Iterable[tuple[str, bool]]:
+def _chosen_tools(servers: Mapping[str, McpServer]) -> Iterable[tuple[str, str]]:
     for name, server in servers.items():
         if server.tools is not None and "*" not in server.tools:
-            yield f"{name}_*", False
-            yield from ((f"{name}_{tool}", True) for tool in server.tools)
+            yield f"{name}_*", "deny"
+            yield from ((f"{name}_{tool}", "allow") for tool in server.tools)
