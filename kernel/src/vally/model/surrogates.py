@@ -11,7 +11,7 @@ def without_surrogates(value: Any) -> Any:
     # A stack instead of recursion: recorded values may be nested nearly as deep as Python can recurse. What was met
     # before is found again, so that a value that contains itself stays finite.
     pending: list[tuple[Any, Any]] = []
-    copies: dict[int, Any] = {}
+    copies: dict[int, tuple[Any, Any]] = {}
 
     def repaired(item: Any) -> Any:
         if isinstance(item, str):
@@ -19,9 +19,10 @@ def without_surrogates(value: Any) -> Any:
         if not isinstance(item, (Mapping, list, tuple)):
             return item
         if id(item) not in copies:
-            copies[id(item)] = {} if isinstance(item, Mapping) else []
-            pending.append((item, copies[id(item)]))
-        return copies[id(item)]
+            # The original is kept beside its copy, so that its identity stays its own.
+            copies[id(item)] = (item, {} if isinstance(item, Mapping) else [])
+            pending.append(copies[id(item)])
+        return copies[id(item)][1]
 
     result = repaired(value)
     while pending:
