@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import re
 import subprocess
 import uuid
@@ -40,7 +41,8 @@ HOME_FILES = {
     "instructions/AGENTS.md": HOSTILE,
     "instructions/.github/instructions/all.instructions.md": f"---\napplyTo: '**'\n---\n{HOSTILE}\n",
 }
-COMMAND = "git config --get user.name; git status --short; ls -a ~; true"
+# The runtime makes its cache at a moment of its own.
+COMMAND = "git config --get user.name; git status --short; ls -a ~ | grep -v cache; true"
 SCRIPT = f'x\n!tool bash {{"command": "{COMMAND}", "description": "d"}}\n!tool skill {{"skill": "hostile"}}\n!say y'
 
 
@@ -110,7 +112,9 @@ async def test_configuration_of_the_user_does_not_leak_in(
                 assert HOSTILE not in json.dumps(seen[-1])
     clean, hostile_one = seen
     assert len(clean) == 3
-    assert hostile_one == clean
+    for one, other in zip(hostile_one, clean, strict=True):
+        at = len(os.path.commonprefix([one, other]))
+        assert one[at:] == other[at:], f"{one[max(0, at - 200) : at + 200]}\n{other[max(0, at - 200) : at + 200]}"
 
 
 async def test_the_hostile_files_are_effective(run: Any, llm: MockLlm) -> None:
