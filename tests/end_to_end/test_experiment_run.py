@@ -308,3 +308,39 @@ def test_the_example_shows_what_the_skill_does(kit: Experiments) -> None:
     summary = kit.document("experiment-summary.json")
     assert {item["name"]: item["passed"] for item in summary["variants"]} == {"without": False, "with": True}
     assert "| commit-message / bug | 0.50 (0/3) | 1.00 (3/3) | +0.50 |" in (kit.directory / "report.md").read_text()
+
+
+def test_what_had_no_result_is_run_again_in_place(kit: Experiments) -> None:
+    kit.make({"plain": "right", "skilled": "right"})
+    kit.fixture("skilled", "three", error={"message": "the agent is away", "code": "x", "retryable": False})
+    assert kit.run().exit_code == 1
+    directory, before = kit.directory, kit.document("shard-manifest.json")
+    old = {item.get("itemId"): item for item in kit.records(directory / "skilled/results.jsonl")}
+    kit.fixture("skilled", "three")
+    word = str(directory.relative_to(kit.root))
+    resumed = kit.vally("experiment", "run", "--resume", word)
+    assert resumed.exit_code == 0, resumed.stderr
+    assert kit.directory == directory
+    assert kit.document("shard-manifest.json")["experiment"] == before["experiment"]
+    *records, summary = kit.records(directory / "skilled/results.jsonl")
+    assert (len(records), summary["passed"], summary["totals"]["errors"]) == (6, True, 0)
+    # What had a result is as it was, to the last byte of its meaning.
+    assert [item for item in records if item["stimulus"] != "three"] == [
+        old[item["itemId"]] for item in records if item["stimulus"] != "three"
+    ]
+    report = (directory / "report.md").read_text()
+    assert "| second / three | 1.00 (2/2) | 1.00 (2/2) | +0.00 |" in report
+    assert "Failures and errors" not in report
+
+
+def test_only_the_run_itself_says_what_is_continued(kit: Experiments) -> None:
+    kit.make({"plain": "right", "skilled": "right"})
+    kit.run()
+    word = str(kit.directory.relative_to(kit.root))
+    assert kit.vally("experiment", "run", "experiment.yaml", "--resume", word).exit_code == 2
+    assert kit.vally("experiment", "run", "--resume", word, "--seed", "1").exit_code == 2
+    assert kit.vally("experiment", "run").exit_code == 2
+    kit.vally("eval", "-e", "first/eval.yaml", "--output-dir", "other")
+    (run,) = (kit.root / "other").iterdir()
+    other = kit.vally("experiment", "run", "--resume", str(run))
+    assert (other.exit_code, "is a run of kind 'eval'" in other.stderr) == (1, True)

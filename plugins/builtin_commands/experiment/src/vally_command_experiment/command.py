@@ -16,7 +16,7 @@ def experiment() -> None:
 
 
 @experiment.command("run", cls=RunCommand)
-@click.argument("file")
+@click.argument("file", required=False)
 @click.option("--variant", "variants", multiple=True, metavar="NAME", help="Only this variant.")
 @click.option("--eval-filter", "eval_filters", multiple=True, metavar="PATH", help="Only these evals of the file.")
 @click.option("--workers", type=click.IntRange(1, 256), metavar="N", help="Concurrent trials.  [default: 5]")
@@ -33,18 +33,28 @@ def experiment() -> None:
     "stimulus", "tag", "param", "dry-run", "preflight", "max-retries", "workspace", "backend", "backend-args",
     "shutdown-timeout", "seed", "threshold", "judge-model", "judge-reasoning-effort", "judge-cache", "judge-cache-dir",
     "skip-grade", "require-pass", "fail-fast", "max-cost", "max-tokens-total", "output", "output-dir", "run-id",
-    "keep-executor-session-logs",
+    "keep-executor-session-logs", "resume",
 )  # fmt: skip
 @plugin_options
 @display_options
-@click.pass_obj
-def run(context: CliContext, /, **options: Any) -> int:
+@click.pass_context
+def run(ctx: click.Context, /, **options: Any) -> int:
     """Run every eval of an experiment in every variant and report the differences."""
+    context = ctx.find_object(CliContext)
+    assert context is not None
     flags = reporter_flags(context, options)
     from vally_command_experiment.session import ExperimentRun, check_usage
 
+    resumption = None
+    if options["resume"] is not None:
+        from vally import Resumption, given_options
+
+        if options["file"] is not None:
+            raise click.UsageError("--resume continues the experiment of the run, so it takes no FILE")
+        resumption = Resumption(context, options["resume"], kind="experiment")
+        options, flags = resumption.options(options, given_options(ctx)), resumption.reporter_flags(flags)
     check_usage(options)
-    return ExperimentRun(context, options, flags).execute()
+    return ExperimentRun(context, options, flags, resumption).execute()
 
 
 @experiment.command("merge")

@@ -53,7 +53,7 @@ from vally_command_experiment.shards import Shard
 from vally_command_experiment.writing import write_document
 
 if TYPE_CHECKING:
-    from vally import CliContext, Plan, PluginHost, Project, RunOutcome
+    from vally import CliContext, Plan, PluginHost, Project, Resumption, RunOutcome
 
 DEFAULT_OUTPUT_DIR = "vally-experiment-results"
 DEFAULT_WORKERS = 5
@@ -62,8 +62,15 @@ DEFAULT_WORKERS = 5
 class ExperimentRun:
     """Carries an invocation from its options to its exit code."""
 
-    def __init__(self, context: CliContext, options: Mapping[str, Any], flags: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        context: CliContext,
+        options: Mapping[str, Any],
+        flags: Mapping[str, Any],
+        resumption: Resumption | None = None,
+    ) -> None:
         self._context = context
+        self._resumption = resumption
         self._options = options
         self._choices = RunChoices.of(options, flags)
         index, count = options["shard"] or (1, 1)
@@ -145,6 +152,7 @@ class ExperimentRun:
             host=host,
             kind="experiment",
             output_dir=output_dir,
+            options=self._options,
             diagnostics=resolved.diagnostics,
             environment_values=resolved.environment_values,
             reporters=[self._progress],
@@ -194,7 +202,10 @@ class ExperimentRun:
             write_manifest()
             self._progress.write = write_manifest
 
-        outcome = session.run(layout, on_directory=begin)
+        if self._resumption is not None:
+            outcome = session.run(None, resumption=self._resumption, on_directory=begin)
+        else:
+            outcome = session.run(layout, on_directory=begin)
         write_manifest()
         return self._finish(session, experiment, base["experiment"], outcome)
 
@@ -247,6 +258,8 @@ def _sets(sets: Mapping[str, Sequence[str]]) -> str:
 
 def check_usage(options: Mapping[str, Any]) -> None:
     """Raise for options that exclude or need each other."""
+    if options["file"] is None:
+        raise click.UsageError("name the file of an experiment")
     if options["shard"] is not None and not options["run_id"]:
         raise click.UsageError("--shard needs --run-id, the same for all shards of a run")
     if options["shard"] is not None and options["compare"]:

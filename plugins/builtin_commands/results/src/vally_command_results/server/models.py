@@ -1,4 +1,4 @@
-"""The answers about runs and outcomes, for the OpenAPI document. Keys may be added; clients must ignore unknown ones."""
+"""The answers about runs and outcomes, for the OpenAPI document; keys may be added, clients must ignore unknown ones."""
 
 from __future__ import annotations
 
