@@ -18,8 +18,7 @@ from unittest import mock
 import anyio
 
 from vally import ExecutorError, LocalProcessRunner, run_agent
-from vally.testing import MockLlm
-from vally.testing.trials import executor_options, stimulus
+from vally.testing import MockLlm, executor_options, stimulus
 from vally_executor_command import session
 from vally_executor_command.config import CommandConfig
 from vally_executor_command.dialects import DIALECTS, ParsedTurn, TurnOutput

@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 
-from vally import ConfigInvalid, ExecutorError, McpServer, PluginHost, Trajectory
+from vally import ConfigInvalid, ExecutorError, McpServer, PluginHost, RunContext, Trajectory
 from vally.testing import tree_digest
-from vally.testing.trials import run_context
 from vally_executor_command.config import CommandConfig
 from vally_executor_command.executor import CommandExecutor
 from vally_executor_command.profiles import PROFILES
@@ -295,7 +294,7 @@ async def test_copilot_uses_what_it_has_unpacked_for_the_caller(told: Callable[.
 @pytest.mark.parametrize("name", PROFILES)
 async def test_the_callers_home_is_not_written_to(name: str, told: Callable[..., Any], tmp_path: Path) -> None:
     home = tmp_path / "trial" / "home"
-    (report,) = await told(name, config={**provider(name), "home": "host"})
+    (report,) = await told(name, config={**(provider(name) if name != "gemini" else {}), "home": "host"})
     assert list(home.iterdir()) == []
     assert not {"--setting-sources", "project_root_markers=[]"} & set(report["argv"])
 
@@ -305,6 +304,11 @@ async def test_servers_that_need_a_file_in_the_home(name: str, told: Callable[..
     with pytest.raises(ExecutorError, match="does not support MCP servers with 'home: host'") as caught:
         await told(name, config={"home": "host"}, mcp_servers=SERVERS)
     assert caught.value.code == "unsupported-option"
+
+
+async def test_a_provider_that_needs_a_file_in_the_home(told: Callable[..., Any]) -> None:
+    with pytest.raises(ExecutorError, match="does not support a provider with 'home: host'"):
+        await told("gemini", config={**provider("gemini"), "home": "host"})
 
 
 async def test_what_only_a_profile_can_refuse(told: Callable[..., Any]) -> None:
@@ -349,7 +353,8 @@ async def test_preflight_tells_how_to_install_an_agent_or_which_there_is(
     agent: Callable[..., str], tmp_path: Path
 ) -> None:
     executor, config = CommandExecutor(), CommandConfig.model_validate({"profile": "claude"})
-    executor.configure(run_context(tmp_path, process_env={"PATH": str(tmp_path / "bin")}))
+    path = {"PATH": str(tmp_path / "bin")}
+    executor.configure(RunContext(run_id="r", cache_dir=tmp_path, project_root=tmp_path, process_env=path))
     with pytest.raises(ExecutorError, match="'claude' was not found on PATH; install it with 'npm install -g @anth"):
         await executor.preflight(config)
     program = agent("pass", name="claude")

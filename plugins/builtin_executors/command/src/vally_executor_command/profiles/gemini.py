@@ -47,12 +47,12 @@ class Gemini(Profile):
             nowhere = trial.trial_dir / "no-system-settings.json"
             env |= {"GEMINI_CLI_SYSTEM_SETTINGS_PATH": str(nowhere), "GEMINI_CLI_SYSTEM_DEFAULTS_PATH": str(nowhere)}
             write_private(trial.home / ".gemini" / "settings.json", json.dumps(_settings(trial), indent=2))
-        elif trial.servers:
-            needs_private_home(self, trial, "MCP servers")
+        elif trial.servers or trial.provider is not None:
+            # Both stand in its settings, the provider because the way to log in does.
+            needs_private_home(self, trial, "MCP servers" if trial.servers else "a provider")
         if trial.provider is not None:
             env["GOOGLE_GEMINI_BASE_URL"] = trial.provider.base_url or ""
             env["GEMINI_API_KEY"] = trial.secret or NO_KEY
-            env["GEMINI_DEFAULT_AUTH_TYPE"] = "gemini-api-key"
             if trial.provider.bearer_token is not None:
                 env["GEMINI_API_KEY_AUTH_MECHANISM"] = "bearer"
             if trial.provider.headers:
