@@ -16,10 +16,31 @@ REFERENCE = ROOT / "docs" / "reference"
 HOOKS = [f"vally_{name}" for name in (
     "graders", "executors", "backends", "judges", "reporters", "commands", "exporters", "eval_providers",
 )]  # fmt: skip
-COMMANDS = (
-    ("compare",), ("experiment", "run"), ("experiment", "merge"), ("completion",), ("eval",), ("grade",), ("ingest",), ("init",), ("serve",), ("lint",), ("migrate",), ("mock-llm",), ("plugins", "list"), ("schema",),
-    ("doctor",), ("oracle",), ("rejudge",), ("runs",), ("show",), ("simulate", "record"),
-)  # fmt: skip
+COMMANDS = [
+    tuple(words.split())
+    for words in (
+        "compare",
+        "completion",
+        "doctor",
+        "eval",
+        "experiment merge",
+        "experiment run",
+        "grade",
+        "ingest",
+        "init",
+        "lint",
+        "migrate",
+        "mock-llm",
+        "oracle",
+        "plugins list",
+        "rejudge",
+        "runs",
+        "schema",
+        "serve",
+        "show",
+        "simulate record",
+    )
+]
 HOST = vally.PluginHost()
 
 

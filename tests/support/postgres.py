@@ -38,7 +38,7 @@ def _free_port() -> int:
 
 @contextmanager
 def server() -> Iterator[str]:
-    """Start a server with an empty cluster; yields its URL without a database. Raises `FileNotFoundError` without one."""
+    """Start a server with an empty cluster and yield its URL; raises `FileNotFoundError` when none is installed."""
     directory = programs()
     if directory is None:
         raise FileNotFoundError("PostgreSQL is not installed (Debian: apt-get install postgresql)")

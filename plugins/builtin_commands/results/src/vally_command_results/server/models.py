@@ -1,4 +1,4 @@
-"""The answers about runs and outcomes, for the OpenAPI document; keys may be added, clients must ignore unknown ones."""
+"""The answers about runs and outcomes, for the OpenAPI document; clients must ignore keys that they do not know."""
 
 from __future__ import annotations
 
