@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from vally import ConfigInvalid, resolve_provider
-from vally.testing import plugin_host
+from vally import ConfigInvalid, ExecutorError, resolve_provider
+from vally.testing import plugin_host, run_context
 from vally_executor_acp import plugin
 from vally_executor_acp.config import AcpConfig
 from vally_executor_acp.executor import AcpExecutor
@@ -178,9 +178,24 @@ def test_modes_follow_the_policy() -> None:
 
 
 @pytest.mark.anyio
-async def test_preflight_looks_for_the_program() -> None:
+async def test_preflight_looks_for_the_program_where_the_run_does(tmp_path: Path) -> None:
+    program = tmp_path / "node_modules" / "agent" / "bin" / "agent.js"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "my-agent").symlink_to(program)
     executor = AcpExecutor()
-    await executor.preflight(parse(command=["sh"]))
-    await executor.preflight(parse(command=["./in-the-workspace"]))
-    with pytest.raises(Exception, match="the program 'no-such-agent' was not found on PATH"):
-        await executor.preflight(parse(command=["no-such-agent"]))
+    executor.configure(run_context(tmp_path, process_env={"PATH": str(tmp_path / "bin")}))
+    known = parse(command=["my-agent"])
+    assert await executor.preflight(known) == str(tmp_path / "bin" / "my-agent")
+    assert executor.host_paths(known) == [tmp_path / "bin", (tmp_path / "node_modules").resolve()]
+    assert await executor.preflight(parse(command=["./mine"])) == "./mine, which is below the workspace"
+    with pytest.raises(ExecutorError, match="the program 'sh' was not found on PATH"):
+        await executor.preflight(parse(command=["sh"]))
+    assert executor.host_paths(parse(command=["sh"])) == []
+
+
+def test_every_profile_is_an_example() -> None:
+    examples = AcpExecutor().example_configs()
+    assert [parse(**config).profile for config in examples.values()] == list(examples)

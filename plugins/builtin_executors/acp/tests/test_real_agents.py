@@ -129,10 +129,10 @@ SKILL = {
 SUM = {
     "copilot": "calc-add",
     "claude": "mcp__calc__add",
+    "codex": "mcp__calc__add",
     "gemini": "mcp_calc_add",
     "opencode": "calc_add",
 }
-"""One dialect has names in groups, for which the scripted model has no words."""
 
 
 @pytest.fixture

@@ -469,6 +469,18 @@ async def test_an_mcp_server_that_fails_unnoticed_by_the_agent(execute: Any, age
         await execute({"command": agent([{"servers": 1}, {"shell": "sleep 0.5"}, said("Ok.")])}, mcp_servers=servers)
 
 
+async def test_an_mcp_server_that_ends_later_is_worth_a_warning(execute: Any, agent: Any, tmp_path: Path) -> None:
+    warnings: list[str] = []
+    wait = f"import os, time\nwhile not os.path.exists({str(tmp_path / 'end')!r}): time.sleep(0.02)\nexit('tired')"
+    later = [{"shell": f"touch {tmp_path}/end; sleep 1"}, said("Two.")]
+    command = agent([{"servers": 1}, said("One.")], later)
+    trajectory = await execute(
+        {"command": command}, "one", "two", mcp_servers=stdio("calc", "-c", wait), warn=warnings.append
+    )
+    assert trajectory.output == "Two."
+    assert warnings == ["MCP server 'calc' failed: it ended with exit code 1: tired"]
+
+
 @pytest.mark.parametrize("kind", ["http", "sse"])
 async def test_mcp_servers_elsewhere(execute: Any, agent: Any, heard: Any, kind: Any) -> None:
     servers = {"there": McpServer(name="there", type=kind, url="http://127.0.0.1:9/x", headers={"X-Team": "a"})}

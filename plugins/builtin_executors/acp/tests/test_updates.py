@@ -245,6 +245,21 @@ def test_exit_codes(tmp_path: Path, facts: dict[str, Any], code: int | None) -> 
     assert result.data.get("exitCode") == code
 
 
+def test_a_tool_of_an_mcp_server_that_the_input_names(tmp_path: Path) -> None:
+    given = {"server": "calc", "tool": "add", "arguments": {"a": 2}}
+    told = {"result": {"content": [{"type": "text", "text": "the sum is 5"}]}, "error": None}
+    lines = [
+        PROMPT,
+        tool("a", kind="execute", title="mcp.calc.add", rawInput=given),
+        ended("a", rawOutput=told),
+        RESULT,
+    ]
+    made = play(tmp_path, lines)
+    assert shown(made)[2:4] == [("tool_call", "mcp__calc__add", {"a": 2}), ("tool_result", True, "the sum is 5")]
+    (call,) = [event for event in made.events if event.type == "tool_call"]
+    assert call.data["mcpServer"] == "calc"
+
+
 def test_a_call_that_is_first_heard_of_in_a_request(tmp_path: Path) -> None:
     request = {"ask": {"toolCallId": "a", "kind": "execute", "title": "ls", "rawInput": {"command": "ls"}}}
     found = events_of(tmp_path, request, ended("a", rawOutput="x"), said("Ok."))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from vally import ConfigInvalid
-from vally.testing import plugin_host
+from vally import ConfigInvalid, ExecutorError
+from vally.testing import MockLlm, plugin_host, run_context
 from vally_executor_openai_tools import plugin
 from vally_executor_openai_tools.executor import OpenAiToolsExecutor
 
@@ -62,3 +63,19 @@ def test_the_limit_of_the_model_holds_unless_the_agent_has_its_own() -> None:
     limited = {**PROVIDER, "maxOutputTokens": 10}
     assert parse(provider=limited).output_tokens == 10
     assert parse(provider=limited, maxOutputTokens=5).output_tokens == 5
+
+
+@pytest.mark.anyio
+async def test_preflight_asks_the_endpoint(tmp_path: Path) -> None:
+    executor = OpenAiToolsExecutor()
+    executor.configure(run_context(tmp_path, process_env={"A_KEY": "the-right-key", "B_KEY": "another-key"}))
+    with MockLlm(api_key="the-right-key") as model:
+        there = {"type": "openai", "baseUrl": f"{model.url}/v1"}
+        told = await executor.preflight(parse(provider={**there, "apiKeyEnv": "A_KEY"}))
+        assert told == f"{model.url}/v1/models answers with HTTP 200"
+    with pytest.raises(ExecutorError, match="/models: ") as caught:
+        await executor.preflight(parse(provider=PROVIDER))
+    assert caught.value.code == "executor-unavailable"
+    with pytest.raises(ExecutorError, match="environment variable 'C_KEY' is not set"):
+        await executor.preflight(parse(provider={**PROVIDER, "apiKeyEnv": "C_KEY"}))
+    await executor.shutdown()

@@ -213,6 +213,10 @@ async def test_skill(use: Use, offer: Callable[..., Skill]) -> None:
     assert outcome.text == "Say hello.\n\nFiles in greeting:\nSKILL.md\nwords.txt"
     missing = failed(await use("skill", fields={"skills": (skill,)}, skill="x"), "unknown-skill")
     assert missing == "there is no skill 'x'; there are greeting"
+    skill.path.write_text("---\nname: [\n---\n")
+    assert "cannot be read" in failed(await use("skill", fields={"skills": (skill,)}, skill="greeting"), "failed")
+    skill.path.unlink()
+    assert "cannot be read" in failed(await use("skill", fields={"skills": (skill,)}, skill="greeting"), "failed")
 
 
 @pytest.mark.parametrize(

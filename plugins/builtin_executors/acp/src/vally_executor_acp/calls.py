@@ -81,6 +81,8 @@ class Call:
         told = mapping(mapping(self.facts.get("_meta")).get("claudeCode")).get("toolName")
         if told:
             return str(told)
+        if self.server is not None:
+            return f"mcp__{self.server}__{mapping(self.facts.get('rawInput'))['tool']}"
         named = _NAMES.get(self.kind)
         if named is not None:
             return named
@@ -88,6 +90,13 @@ class Call:
             return "skill"
         words = str(self._own_name or self.facts.get("name") or self.first_title).split()
         return words[0] if words else "other"
+
+    @property
+    def server(self) -> str | None:
+        """The MCP server of the tool, where the input names both."""
+        given = mapping(self.facts.get("rawInput"))
+        server, tool = given.get("server"), given.get("tool")
+        return server if isinstance(server, str) and isinstance(tool, str) else None
 
     @property
     def _own_name(self) -> str:
@@ -102,6 +111,8 @@ class Call:
         """
         given = self.facts.get("rawInput")
         if isinstance(given, Mapping):
+            if self.server is not None:
+                return given.get("arguments", {})
             command = given.get("command")
             if isinstance(command, list) and all(isinstance(word, str) for word in command):
                 return {**given, "command": _command_line(command), "argv": command}
@@ -121,7 +132,7 @@ class Call:
         output = self.facts.get("rawOutput")
         texts = (
             output if isinstance(output, str) else "",
-            next(_texts_of_output(output), ""),
+            *_texts_of_output(output),
             "\n".join(_texts_of_content(self.facts.get("content"))),
             self.terminal,
         )
@@ -131,7 +142,7 @@ class Call:
 
     def found_exit_code(self) -> int | None:
         """The exit code of a command, where the agent tells it."""
-        if self.kind != "execute":
+        if self.kind != "execute" or self.server is not None:
             return None
         output, meta = mapping(self.facts.get("rawOutput")), mapping(self.facts.get("_meta"))
         parts = output.get("contents")
@@ -156,7 +167,8 @@ def _command_line(words: list[str]) -> str:
 def _texts_of_output(output: object) -> Iterator[str]:
     if isinstance(output, Mapping):
         yield from (value for key in _OUTPUT_KEYS if isinstance(value := output.get(key), str) and value)
-        yield "\n".join(_texts_of_content(output.get("content")))
+        for place in (output, mapping(output.get("result"))):
+            yield "\n".join(_texts_of_content(place.get("content")))
     yield "\n".join(_texts_of_content(output))
 
 

@@ -16,6 +16,7 @@ from vally import (
     Capabilities,
     ExecutorError,
     ExecutorOptions,
+    RunContext,
     Stimulus,
     Trajectory,
     VallyError,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from vally_executor_acp.pool import AgentPool
     from vally_executor_acp.session import Acquire, Release
 
+_MODULES = "node_modules"
 _HOMES = ("HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA")
 
 
@@ -40,7 +42,12 @@ class AcpExecutor:
     def __init__(self) -> None:
         self._pool: AgentPool | None = None
         self._home: Path | None = None
+        self._process_env: Mapping[str, str] | None = None
         self._warned: set[str] = set()
+
+    def configure(self, context: RunContext) -> None:
+        """Look for programs where the run does."""
+        self._process_env = context.process_env
 
     def capabilities_for(self, config: AcpConfig) -> Capabilities:
         """What an agent can be told; whether it takes attachments is known only when it runs."""
@@ -56,22 +63,32 @@ class AcpExecutor:
         )
 
     def host_paths(self, config: AcpConfig) -> Sequence[Path]:
-        """The directories of the program, where its name leads and where the file really lies."""
-        found = shutil.which(_words(config)[0])
+        """The directories that the program needs: where its name leads, and the packages it was installed with."""
+        found = self._found(config)
         if found is None:
             return []
-        return list(dict.fromkeys((Path(found).parent, Path(found).resolve().parent)))
+        parts = found.resolve().parts
+        packages = Path(*parts[: parts.index(_MODULES) + 1]) if _MODULES in parts else found.resolve().parent
+        return list(dict.fromkeys((found.parent, packages)))
 
     def example_configs(self) -> Mapping[str, Mapping[str, object]]:
         """The agents that there are profiles for."""
         return {name: {"profile": name} for name in PROFILES}
 
-    async def preflight(self, config: AcpConfig) -> None:
-        """Prove that the program exists; one below the workspace appears only with it."""
+    async def preflight(self, config: AcpConfig) -> str:
+        """Prove that the program exists, and tell where; one below the workspace appears only with it."""
         program = _words(config)[0]
-        in_workspace = Path(program).name != program and not Path(program).is_absolute()
-        if not in_workspace and shutil.which(program) is None:
-            raise ExecutorError(f"the program '{program}' was not found on PATH", code="executor-unavailable")
+        found = await anyio.to_thread.run_sync(self._found, config)
+        if found is not None:
+            return str(found)
+        if Path(program).name != program and not Path(program).is_absolute():
+            return f"{program}, which is below the workspace"
+        raise ExecutorError(f"the program '{program}' was not found on PATH", code="executor-unavailable")
+
+    def _found(self, config: AcpConfig) -> Path | None:
+        path = None if self._process_env is None else self._process_env.get("PATH")
+        found = shutil.which(_words(config)[0], path=path)
+        return None if found is None else Path(found)
 
     async def prepare(self, stimulus: Stimulus, options: ExecutorOptions) -> None:
         """Copy the offered skills to where the agent looks for them."""

@@ -74,7 +74,7 @@ class Session:
         )
         self._limit = AgentLimit(options)
         self._updates = Updates(self._builder, Quirks())
-        self._stopping = False
+        self._stopping = self._warned = False
         self._used: Tokens | None = None
         self._spent = 0.0
         self._agent: Agent | None = None
@@ -206,7 +206,7 @@ class Session:
         response: Params = {}
         failure: tuple[str, int | None] | None = None
         try:
-            response = await self._prompt(agent, sent)
+            response = await self._prompt(agent, sent, first=turn == 0)
         except acp.RequestError as error:
             failure = request_failure(error)
             self._updates.drop_text(failure[0])
@@ -226,22 +226,30 @@ class Session:
             return self._failed_prompt(*failure)
         return _ENDS.get(str(response.get("stopReason")), TURN_DONE)
 
-    async def _prompt(self, agent: Agent, sent: list[dict[str, Any]]) -> Params:
-        """Send a prompt and wait for its end; a stop cancels it, and its last updates are still heard."""
+    async def _prompt(self, agent: Agent, sent: list[dict[str, Any]], *, first: bool) -> Params:
+        """Send a prompt and wait for its end; a stop cancels it, and its last updates are still heard.
+
+        An MCP server that ends during the first prompt has not come up; one that ends later is only worth a warning.
+        """
         response: Params = {}
         failure: Exception | None = None
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._stop_prompt, agent, tasks.cancel_scope)
             servers = ServerWatch(self.servers, tasks.cancel_scope)
-            tasks.start_soon(servers.run)
+            if first:
+                tasks.start_soon(servers.run)
             try:
                 response = await agent.request("session_prompt", {"sessionId": self._id, "prompt": sent})
-                await servers.look_twice()
+                if first:
+                    await servers.look_twice()
             except (acp.RequestError, ConnectionError) as error:
                 failure = error
             tasks.cancel_scope.cancel()
         if servers.error is not None:
             raise servers.error
+        if not first and await servers.look() and not self._warned:
+            self._warned = True
+            self._options.warn(str(servers.error))
         if failure is not None and not self._stopping:
             raise failure
         return response

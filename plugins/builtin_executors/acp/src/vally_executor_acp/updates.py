@@ -156,6 +156,8 @@ class Updates:
             call.event.data |= {"toolName": call.tool, "arguments": call.arguments}
         if call.title:
             call.event.data["title"] = call.title
+        if call.server is not None:
+            call.event.data["mcpServer"] = call.server
         return call
 
     def _end_call(self, call: Call, *, success: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -11,10 +12,13 @@ from vally import (
     ExecutorError,
     ExecutorOptions,
     OptionalParameters,
+    ProviderConfig,
+    RunContext,
     Stimulus,
     Trajectory,
     VallyError,
     check_offered_skills,
+    provider_headers,
     resolve_provider,
 )
 from vally_executor_openai_tools.config import OpenAiToolsConfig
@@ -31,6 +35,11 @@ class OpenAiToolsExecutor:
     def __init__(self) -> None:
         self._client: AsyncClient | None = None
         self._parameters: OptionalParameters | None = None
+        self._process_env: Mapping[str, str] = {}
+
+    def configure(self, context: RunContext) -> None:
+        """Remember where the credentials of endpoints are."""
+        self._process_env = context.process_env
 
     def capabilities_for(self, config: OpenAiToolsConfig) -> Capabilities:
         """Skills need the tool for them, and only commands see environment variables."""
@@ -47,19 +56,25 @@ class OpenAiToolsExecutor:
         """All tools the agent can have."""
         return list(config.tools)
 
-    async def preflight(self, config: OpenAiToolsConfig) -> None:
-        """Prove that something answers at the endpoint; without credentials, it may well refuse."""
+    async def preflight(self, config: OpenAiToolsConfig) -> str:
+        """Prove that something answers at the endpoint and does not refuse the credentials, and tell what."""
         import httpx2
 
-        url = f"{config.provider.config().base_url}/models"
+        provider = _resolved(config, self._process_env)
+        url = f"{provider.base_url}/models"
         try:
             with anyio.fail_after(PREFLIGHT_S):
-                await self._shared_client().get(url)
+                response = await self._shared_client().get(url, headers=provider_headers(provider))
         except TimeoutError:
             raise ExecutorError(f"{url}: no answer within {PREFLIGHT_S:g}s", code="executor-unavailable") from None
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             reason = str(error) or type(error).__name__
             raise ExecutorError(f"{url}: {reason}", code="executor-unavailable") from None
+        status: int = response.status_code
+        if status in (401, 403):
+            raise ExecutorError(f"{url}: HTTP {status}, the credentials are refused", code="provider-auth")
+        # Not every endpoint lists its models.
+        return f"{url} answers with HTTP {status}"
 
     async def execute(self, stimulus: Stimulus, options: ExecutorOptions) -> Trajectory:
         """Run every turn of the stimulus."""
@@ -75,10 +90,7 @@ class OpenAiToolsExecutor:
                 "executor 'openai-tools' needs a model: set defaults.model, --model or provider.model",
                 code="executor-config",
             )
-        try:
-            provider = resolve_provider(config.provider.config(), options.process_env)
-        except VallyError as error:
-            raise ExecutorError(f"provider.{error.where}: {error.message}", code="executor-config") from None
+        provider = _resolved(config, options.process_env)
         check_offered_skills(options.skills)
         endpoint = Endpoint(self._shared_client(), provider, model, config, self._optional(options))
         return await Session(config, stimulus, options, endpoint, model).run()
@@ -102,3 +114,10 @@ class OpenAiToolsExecutor:
             words = {"max_tokens": ("max_tokens",), "seed": ("seed",)}
             self._parameters = OptionalParameters(words, wanted_by_users=("seed",), log=options.log)
         return self._parameters
+
+
+def _resolved(config: OpenAiToolsConfig, environ: Mapping[str, str]) -> ProviderConfig:
+    try:
+        return resolve_provider(config.provider.config(), environ)
+    except VallyError as error:
+        raise ExecutorError(f"provider.{error.where}: {error.message}", code="executor-config") from None

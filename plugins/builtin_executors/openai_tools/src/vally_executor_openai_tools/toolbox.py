@@ -9,7 +9,7 @@ from typing import Any
 
 import anyio
 
-from vally import ExecutorOptions, parse_duration, parse_skill
+from vally import ExecutorOptions, SpecError, parse_duration, parse_skill
 from vally_executor_openai_tools import files, searching
 from vally_executor_openai_tools.catalog import TOOLS, function_schema, skills_text
 from vally_executor_openai_tools.clipping import clipped
@@ -78,7 +78,11 @@ class Toolbox:
         skill = self._skills.get(name)
         if skill is None:
             raise ToolError(f"there is no skill '{name}'; there are {', '.join(self._skills)}", "unknown-skill")
-        body = parse_skill(skill.path).body.strip()
+        try:
+            body = parse_skill(skill.path).body.strip()
+        except SpecError as error:
+            # The agent itself may have changed or removed it.
+            raise ToolError(f"skill '{name}' cannot be read: {error.message}") from None
         directory = skill.path.parent
         found = searching.glob(self._places, "**/*", str(directory))
         return f"{body}\n\nFiles in {self._places.shown(directory.resolve())}:\n{found}"
