@@ -234,7 +234,10 @@ class Backend(Protocol):
 
 
 class Judge(Protocol):
-    """A model that grades; optional method `preflight(model)`."""
+    """A model that grades.
+
+    Optional methods: `prepare(context)` (a `RunContext`; once, before `configure`) and `preflight(model)`.
+    """
 
     def configure(self, provider: ProviderConfig | None) -> None: ...
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from vally.host import PluginHost
     from vally.model.evalspec import Project
     from vally.records import Record
+    from vally.run.trial import RunContext
 
 PLUGIN_OPTIONS = {
     "grader_plugin": "grader",
@@ -66,6 +67,20 @@ class CliContext:
         from platformdirs import user_cache_path
 
         return user_cache_path("vally", appauthor=False)
+
+    def judge_context(self, run_id: str) -> RunContext:
+        """What judges may know of a command that runs no agent; its project is that of the current directory."""
+        from vally.cli.messages import print_warning
+        from vally.run.trial import RunContext
+        from vally.spec.project import find_project
+
+        return RunContext(
+            run_id=run_id,
+            cache_dir=self.cache_dir,
+            project_root=find_project(self.cwd, self.cwd, self.config_path, self.no_config).root,
+            process_env=self.environ,
+            on_warning=print_warning,
+        )
 
     def bare_host(self) -> PluginHost:
         """Plugins that are installed, without those of a project or of options; for help and completion."""

@@ -128,7 +128,9 @@ class GradeSession:
         from vally.run.judges import JudgePool
 
         cache = judge_cache(self._context, self._options, None, self._redactor)
-        self._judges = JudgePool(self._host, environ=self._context.environ, cache=cache)
+        self._judges = JudgePool(
+            self._host, environ=self._context.environ, cache=cache, context=self._run_context(len(self._evals.items))
+        )
         problems = judge_problems(self._evals.plan, self._host, self._judges)
         for problem in problems:
             say(f"error: {problem.message} [{problem.code}]")
@@ -140,9 +142,24 @@ class GradeSession:
 
     async def _run(self, choice: BackendChoice, assigned: Sequence[Assigned]) -> None:
         from vally.cli.event_loop import leave_threads_behind
-        from vally.run.regrading.work import GradingTools, Regrading
+        from vally.run.signals import received_signals
 
         leave_threads_behind()
+        with anyio.CancelScope() as scope:
+
+            def stop(number: int) -> None:
+                self._code = 128 + number
+                scope.cancel()
+
+            with received_signals(stop, self._tell_that_it_stops, SHUTDOWN_S):
+                await self._grade(choice, assigned)
+
+    def _tell_that_it_stops(self) -> None:
+        say("stopping: ending the graders at work (Ctrl-C again to abort)")
+
+    async def _grade(self, choice: BackendChoice, assigned: Sequence[Assigned]) -> None:
+        from vally.run.regrading.work import GradingTools, Regrading
+
         backend = self._host.create(choice.record)
         try:
             await self._prepare_backend(backend, choice, len(assigned))
@@ -173,9 +190,18 @@ class GradeSession:
         self._close(summary, artifacts)
 
     async def _prepare_backend(self, backend: Any, choice: BackendChoice, items: int) -> None:
+        try:
+            await invoke(backend.prepare, choice.args, self._run_context(items), blocking=choice.record.blocking)
+        except VallyError:
+            raise
+        except Exception as error:
+            message = f"backend '{choice.record.name}' cannot start: {described(error)}"
+            raise BackendError(message, code="backend-exception") from error
+
+    def _run_context(self, items: int) -> Any:
         from vally.run.trial import RunContext
 
-        context = RunContext(
+        return RunContext(
             run_id=self._run_id,
             cache_dir=self._context.cache_dir,
             project_root=self._project.root,
@@ -184,13 +210,6 @@ class GradeSession:
             workers=self._options["workers"],
             on_warning=self._warn_once,
         )
-        try:
-            await invoke(backend.prepare, choice.args, context, blocking=choice.record.blocking)
-        except VallyError:
-            raise
-        except Exception as error:
-            message = f"backend '{choice.record.name}' cannot start: {described(error)}"
-            raise BackendError(message, code="backend-exception") from error
 
     async def _shut_down(self, backend: Any, choice: BackendChoice) -> None:
         for warning in await self._judges.shutdown():

@@ -108,7 +108,9 @@ class RunSession:
         )
         self._ready.diagnostics += credential_problems(self._plan, self._ready, self._context.environ)
         print_diagnostics(self._ready.diagnostics)
-        self._judges = JudgePool(self._host, environ=self._context.environ, cache=self._judge_cache())
+        self._judges = JudgePool(
+            self._host, environ=self._context.environ, cache=self._judge_cache(), context=self._run_context()
+        )
         problems = judge_problems(self._plan, self._host, self._judges, skip_grade=choices.skip_grade)
         for problem in problems:
             say(f"error: {problem.message} [{problem.code}]")

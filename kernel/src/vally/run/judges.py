@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from vally.model.trajectory import Cost
     from vally.run.judge_cache import JudgeCache
     from vally.run.judging import JudgeRequest
-    from vally.run.trial import JudgeSettings
+    from vally.run.trial import JudgeSettings, RunContext
 
 MAX_CALLS = 8
 """Concurrent calls per provider and model."""
@@ -36,12 +36,19 @@ class JudgePool:
     """Makes judges at first use and shuts them down together.
 
     `environ` holds the variables that providers name for their credentials. With `cache` valid answers are kept.
+    `context` is told to judges that want to know of the run.
     """
 
     def __init__(
-        self, host: PluginHost, *, environ: Mapping[str, str] | None = None, cache: JudgeCache | None = None
+        self,
+        host: PluginHost,
+        *,
+        environ: Mapping[str, str] | None = None,
+        cache: JudgeCache | None = None,
+        context: RunContext | None = None,
     ) -> None:
         self.cache = cache
+        self._context = context
         self._host = host
         self._environ = environ or {}
         self._made: dict[object, tuple[JudgeSpec, Any]] = {}
@@ -88,11 +95,17 @@ class JudgePool:
             if key not in self._judges:
                 try:
                     record, judge = self.make(provider)
+                    await self._prepare(record, judge)
                     await invoke(judge.configure, self.resolved(provider), blocking=record.blocking)
                 except Exception as error:
                     raise JudgeError(str(error) or type(error).__name__, kind="unavailable") from error
                 self._judges[key] = (record, judge)
         return self._judges[key]
+
+    async def _prepare(self, record: JudgeSpec, judge: Any) -> None:
+        prepare = getattr(judge, "prepare", None)
+        if prepare is not None and self._context is not None:
+            await invoke(prepare, self._context, blocking=record.blocking)
 
     def limiter(self, provider: ProviderConfig | None, model: str) -> anyio.CapacityLimiter:
         """The limit on concurrent calls of one provider and model."""

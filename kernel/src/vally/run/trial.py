@@ -151,7 +151,7 @@ class TrialOutcome(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunContext:
-    """What backends and executors may know of the run. `items` is the number of planned trials."""
+    """What backends, executors and judges may know of the run. `items` is the number of planned trials."""
 
     run_id: str
     cache_dir: Path

@@ -147,7 +147,9 @@ class CompareSession:
         settings: JudgeSettings,
     ) -> list[JudgedPair]:
         cache = judge_cache(self._context, self._options, None, self._redactor(settings))
-        judges = JudgePool(host, environ=self._context.environ, cache=cache)
+        judges = JudgePool(
+            host, environ=self._context.environ, cache=cache, context=self._context.judge_context("compare")
+        )
         comparer = Comparer(host, record, rubrics=rubrics, make_judge=lambda: judges.client(settings))
         total, done = len(pairing.judged), 0
 

@@ -111,7 +111,8 @@ class Asker:
         import anyio
 
         leave_threads_behind()
-        judges = JudgePool(self._host, environ=self._context.environ, cache=self._cache)
+        context = self._context.judge_context("rejudge")
+        judges = JudgePool(self._host, environ=self._context.environ, cache=self._cache, context=context)
         slots: dict[int, list[Slot]] = {}
         limiter = anyio.CapacityLimiter(self._options["workers"])
 

@@ -153,11 +153,11 @@ def standalone_settings(
     )
 
 
-async def check_login(client: RuntimeClient) -> None:
-    """Raise `ExecutorError` when the runtime has no login of its own."""
+async def check_login(client: RuntimeClient, hint: str = LOGIN_HINT) -> None:
+    """Raise `ExecutorError` when the runtime has no login of its own; `hint` says how to get one."""
     status = await client.sdk.get_auth_status()
     if not status.isAuthenticated:
-        raise ExecutorError(f"not signed in to GitHub Copilot; {LOGIN_HINT}", code="executor-unavailable")
+        raise ExecutorError(f"not signed in to GitHub Copilot; {hint}", code="executor-unavailable")
 
 
 def _shared_runner(config: CopilotConfig, options: ExecutorOptions) -> ProcessRunner | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +75,6 @@ def copilot_settings(configured: Mapping[str, Any] | None, process_env: Mapping[
     return value
 
 
-def github_token(process_env: Mapping[str, str]) -> str | None:
-    """The token of the user's subscription, in the order of precedence."""
-    return next((process_env[name].strip() for name in TOKEN_VARIABLES if process_env.get(name, "").strip()), None)
+def github_token(process_env: Mapping[str, str], names: Sequence[str] = TOKEN_VARIABLES) -> str | None:
+    """The token of the user's subscription: the first of these variables that is set."""
+    return next((process_env[name].strip() for name in names if process_env.get(name, "").strip()), None)

@@ -104,11 +104,16 @@ class Permissions:
         return Answer(True)
 
     def _is_inside(self, path: str) -> bool:
-        try:
-            real = Path(os.path.realpath(self.work_dir / path))
-        except (OSError, ValueError):
-            return False
-        return any(real.is_relative_to(os.path.realpath(root)) for root in (self.work_dir, *self.roots))
+        return is_inside(path, (self.work_dir, *self.roots))
+
+
+def is_inside(path: str, roots: Sequence[Path]) -> bool:
+    """Whether a path, which may be relative to the first of the roots, lies in one of them, links followed."""
+    try:
+        real = Path(os.path.realpath(roots[0] / path))
+    except (OSError, ValueError):
+        return False
+    return any(real.is_relative_to(os.path.realpath(root)) for root in roots)
 
 
 def subject_of(request: Mapping[str, Any]) -> str:
@@ -122,14 +127,18 @@ def subject_of(request: Mapping[str, Any]) -> str:
 
 def permission_handler(permissions: Permissions) -> Callable[[Any, Any], Any]:
     """The handler that the SDK calls for each request; it never waits for a person."""
+    if permissions.policy == "allow-all":
+        return answering(None)
+    return answering(permissions.decide)
+
+
+def answering(decide: Callable[[Mapping[str, Any]], Answer] | None) -> Callable[[Any, Any], Any]:
+    """The handler that asks `decide`, in a thread, about each request in the runtime's form; without it allows all."""
     from copilot.rpc import PermissionDecisionApproveOnce, PermissionDecisionReject
 
     async def answer(request: Any, _: Any) -> Any:
         asked = request.to_dict()
-        if permissions.policy == "allow-all":
-            decided = Answer(True)
-        else:
-            decided = await anyio.to_thread.run_sync(permissions.decide, asked)
+        decided = Answer(True) if decide is None else await anyio.to_thread.run_sync(decide, asked)
         # Without a word of feedback the runtime takes a rejection for the wish to end the turn.
         return (
             PermissionDecisionApproveOnce() if decided.allowed else PermissionDecisionReject(decided.feedback or DENIED)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from vally import ExecutorError, ExecutorOptions, ProviderSettings, VallyError, resolve_provider
+from vally import ExecutorError, ExecutorOptions, ProviderConfig, ProviderSettings, VallyError, resolve_provider
 from vally_executor_copilot_sdk.environment import github_token
 
 
@@ -47,6 +47,12 @@ def sdk_provider(settings: ProviderSettings, model: str, process_env: Mapping[st
         resolved = resolve_provider(settings.config(), process_env)
     except VallyError as error:
         raise ExecutorError(f"provider.{error.where}: {error.message}", code="executor-config") from None
+    limits = {"max_prompt_tokens": settings.max_prompt_tokens, "max_output_tokens": settings.max_output_tokens}
+    return {**endpoint(resolved, model), **{name: value for name, value in limits.items() if value is not None}}
+
+
+def endpoint(resolved: ProviderConfig, model: str) -> dict[str, Any]:
+    """An endpoint whose variables have their values, in the SDK's spelling; `model` is the one of the session."""
     told: dict[str, Any] = {
         "type": resolved.type,
         "base_url": resolved.base_url,
@@ -55,8 +61,6 @@ def sdk_provider(settings: ProviderSettings, model: str, process_env: Mapping[st
         "headers": dict(resolved.headers) or None,
         "wire_api": None if resolved.type == "anthropic" else resolved.wire_api,
         "azure": {"api_version": resolved.api_version} if resolved.api_version else None,
-        "wire_model": settings.model if settings.model != model else None,
-        "max_prompt_tokens": settings.max_prompt_tokens,
-        "max_output_tokens": settings.max_output_tokens,
+        "wire_model": resolved.model if resolved.model != model else None,
     }
     return {name: value for name, value in told.items() if value is not None}
