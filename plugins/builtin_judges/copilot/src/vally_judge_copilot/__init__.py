@@ -1,0 +1,1 @@
+"""Judge for vally: GitHub Copilot through its SDK."""
