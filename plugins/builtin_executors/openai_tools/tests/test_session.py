@@ -102,6 +102,15 @@ async def test_calls_of_one_answer_run_side_by_side(execute: Any, work_dir: Path
     assert [message["tool_call_id"] for message in sent if message["role"] == "tool"] == calls
 
 
+async def test_many_calls_of_one_answer(execute: Any, endpoint: FixedEndpoint, work_dir: Path) -> None:
+    endpoint.give(answer(asks(*(("bash", {"command": f"echo {number}"}) for number in range(60)))))
+    endpoint.give(answer({"content": "All."}))
+    trajectory = await execute("hi", url=endpoint.url)
+    assert trajectory.output == "All."
+    sent = [message["content"] for message in endpoint.bodies[1]["messages"] if message["role"] == "tool"]
+    assert sent == [f"{number}\n[exit code 0]" for number in range(60)]
+
+
 async def test_counts_of_tokens(execute: Any) -> None:
     trajectory = await execute("!usage 100 20 30\n!say Hello.")
     (usage,) = of(trajectory, "token_usage")

@@ -25,6 +25,7 @@ MOST_PATHS = 500
 MOST_LINES = 200
 LONGEST_LINE = 500
 LIMIT_S = 30.0
+LIMIT_OF_LINE_S = 5.0
 
 
 def glob(places: Places, pattern: str, path: str = ".") -> str:
@@ -53,7 +54,7 @@ def grep(places: Places, pattern: str, path: str = ".", glob: str | None = None)
                 left = deadline - time.monotonic()
                 if left <= 0:
                     raise ToolError(f"the search took more than {LIMIT_S:g}s; search less", "timeout")
-                if regex.search(line, time_limit=left) is not None:
+                if regex.search(line, time_limit=min(left, LIMIT_OF_LINE_S)) is not None:
                     found.append(f"{shown}:{number}: {line[:LONGEST_LINE]}")
             # One more than is shown, to know that there are more.
             if len(found) > MOST_LINES:

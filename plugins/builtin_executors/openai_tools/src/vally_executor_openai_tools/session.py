@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import anyio
 
 from vally import (
@@ -27,6 +25,7 @@ from vally_executor_openai_tools.toolbox import NOT_JSON, Toolbox
 
 EXECUTOR = "openai-tools"
 MOST_UNREADABLE_CALLS = 3
+CALLS_AT_ONCE = 8
 TURN_DONE = "completed"
 
 
@@ -130,15 +129,17 @@ class Session:
         for call in calls:
             self._builder.tool_call(call.name, call_id=call.call_id, arguments=call.arguments_value())
         outcomes: dict[str, Outcome] = {}
+        limiter = anyio.CapacityLimiter(CALLS_AT_ONCE)
         async with anyio.create_task_group() as group:
             for call in calls:
-                group.start_soon(partial(self._call, call, outcomes))
+                group.start_soon(self._call, call, outcomes, limiter)
         for call in calls:
             self._conversation.add_result(call.call_id, outcomes[call.call_id].text)
         return self._end_of_unreadable([outcomes[call.call_id] for call in calls])
 
-    async def _call(self, call: ToolRequest, outcomes: dict[str, Outcome]) -> None:
-        outcome = outcomes[call.call_id] = await self._toolbox.call(call.name, call.arguments)
+    async def _call(self, call: ToolRequest, outcomes: dict[str, Outcome], limiter: anyio.CapacityLimiter) -> None:
+        async with limiter:
+            outcome = outcomes[call.call_id] = await self._toolbox.call(call.name, call.arguments)
         self._builder.tool_result(
             call.call_id,
             success=outcome.success,
