@@ -20,7 +20,7 @@ _NAMES = {
     ),
     "vally.cli.trial_choice": "TrialChoice name_matcher",
     "vally.cli.trial_completion": "complete_from_run",
-    "vally.run.engine": "RunOutcome",
+    "vally.run.run_settings": "RunOutcome",
     "vally.run.plan": "EvalPlan Plan PlanEntry PlanOptions make_plan",
     "vally.run.preparation": "ReadyExecutor",
     "vally.run.regrading.recorded": "Places located recorded_trajectory",

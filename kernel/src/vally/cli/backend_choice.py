@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from vally.errors import ConfigInvalid, UsageError
+from vally.cli.messages import print_warning
+from vally.errors import BackendError, ConfigInvalid, UsageError, VallyError
+from vally.run.trial_record import described
 
 if TYPE_CHECKING:
     from vally.cli.context import CliContext
     from vally.host import PluginHost
     from vally.model.evalspec import Project
     from vally.records import BackendSpec
+    from vally.run.trial import RunContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +24,30 @@ class BackendChoice:
 
     record: BackendSpec
     args: Mapping[str, str | list[str]]
+
+    async def start(self, backend: Any, context: RunContext) -> None:
+        """Prepare a backend object; raises `BackendError` when it cannot start."""
+        from vally.run.calling import invoke
+
+        try:
+            await invoke(backend.prepare, self.args, context, blocking=self.record.blocking)
+        except VallyError:
+            raise
+        except Exception as error:
+            message = f"backend '{self.record.name}' cannot start: {described(error)}"
+            raise BackendError(message, code="backend-exception") from error
+
+    async def abandon(self, backend: Any, seconds: float) -> None:
+        """Let a backend remove, within some seconds, what it made for a run that does not happen."""
+        import anyio
+
+        from vally.run.calling import invoke
+
+        with anyio.CancelScope(shield=True), anyio.move_on_after(seconds):
+            try:
+                await invoke(backend.shutdown, blocking=self.record.blocking)
+            except Exception as error:
+                print_warning(f"backend '{self.record.name}' did not shut down: {described(error)}")
 
 
 def choose_backend(

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from vally.model.results import RunSummary
-    from vally.run.engine import RunOutcome
     from vally.run.run_output import RunOutput
+    from vally.run.run_settings import RunOutcome
 
 _COPIED = ("runId", "passed", "partial", "stopReason", "hadExecutionErrors", "durationMs", "totals")
 _STIMULUS_KEYS = (

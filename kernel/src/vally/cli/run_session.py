@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,12 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vally.cli.backend_choice import BackendChoice, choose_backend
-from vally.cli.messages import print_diagnostics, print_error, print_hints, print_warning, say, tell
-from vally.errors import BackendError, VallyError
+from vally.cli.closing import artifact_lines, print_closing
+from vally.cli.messages import print_diagnostics, print_error, print_hints, print_warning, say
 from vally.run.report_stream import reporting
-from vally.run.trial_record import described
-from vally.text.display import strip_controls
-from vally.text.glyphs import fit_glyphs
 
 if TYPE_CHECKING:
     from vally.cli.context import CliContext
@@ -25,7 +21,7 @@ if TYPE_CHECKING:
     from vally.cli.run_choices import RunChoices
     from vally.host import PluginHost
     from vally.model.evalspec import Diagnostic, Project
-    from vally.run.engine import Engine, RunOutcome, RunSettings
+    from vally.run.engine import Engine
     from vally.run.judge_cache import JudgeCache
     from vally.run.plan import Plan
     from vally.run.preparation import Preparation, ReadyExecutor
@@ -33,6 +29,7 @@ if TYPE_CHECKING:
     from vally.run.resuming import Kept
     from vally.run.run_dir import ManifestFacts
     from vally.run.run_output import RunLayout, RunOutput
+    from vally.run.run_settings import RunOutcome, RunSettings
 
 
 class RunSession:
@@ -175,7 +172,7 @@ class RunSession:
             await preflight(self._plan, self._host, self._ready, self._judges, skip_grade=skip_grade)
         backend = self._host.create(self._backend.record)
         try:
-            await self._prepare_backend(backend)
+            await self._backend.start(backend, self._run_context())
             kept = self._open(layout, resumption)
             try:
                 for warning in self.output.warnings:
@@ -186,33 +183,8 @@ class RunSession:
             finally:
                 self.output.close()
         except BaseException:
-            await self._abandon(backend)
+            await self._backend.abandon(backend, self._choices.shutdown_timeout / 1000)
             raise
-
-    async def _prepare_backend(self, backend: Any) -> None:
-        from vally.run.calling import invoke
-
-        record = self._backend.record
-        try:
-            await invoke(backend.prepare, self._backend.args, self._run_context(), blocking=record.blocking)
-        except VallyError:
-            raise
-        except Exception as error:
-            message = f"backend '{record.name}' cannot start: {described(error)}"
-            raise BackendError(message, code="backend-exception") from error
-
-    async def _abandon(self, backend: Any) -> None:
-        """Let a backend remove what it made for a run that does not happen."""
-        import anyio
-
-        from vally.run.calling import invoke
-
-        record = self._backend.record
-        with anyio.CancelScope(shield=True), anyio.move_on_after(self._choices.shutdown_timeout / 1000):
-            try:
-                await invoke(backend.shutdown, blocking=record.blocking)
-            except Exception as error:
-                print_warning(f"backend '{record.name}' did not shut down: {described(error)}")
 
     def _open(self, layout: RunLayout | None, resumption: Resumption | None) -> Kept | None:
         """Make the run directory, or take that of the run which is continued; returns what is kept of it."""
@@ -277,7 +249,7 @@ class RunSession:
 
     def _settings(self) -> RunSettings:
         from vally._version import __version__
-        from vally.run.engine import RunSettings
+        from vally.run.run_settings import RunSettings
 
         choices = self._choices
         return RunSettings(
@@ -364,25 +336,12 @@ class RunSession:
         if outcome.stdout_closed:
             return code
         with reporting():
-            self._closing_lines(outcome, {**outcome.artifacts, **(artifacts or {})})
+            saved = {**outcome.artifacts, **(artifacts or {})}
+            lines = [] if self._context.display.quiet else [*outcome.lines, *artifact_lines(self.output, saved)]
+            lines.append(f"Output directory: {self.output.display}")
+            print_closing(lines, to_stdout=self._choices.output == "text")
             if self._choices.output == "json" and document is not None:
                 import json
 
                 click.echo(json.dumps(document(code), ensure_ascii=False))
         return code
-
-    def _closing_lines(self, outcome: RunOutcome, artifacts: Mapping[str, Path]) -> None:
-        quiet = self._context.display.quiet
-        lines = [] if quiet else [*outcome.lines, *self._artifact_lines(artifacts)]
-        lines = [strip_controls(line) for line in [*lines, f"Output directory: {self.output.display}"]]
-        if self._choices.output == "text":
-            click.echo(fit_glyphs("\n".join(lines), sys.stdout))
-        else:
-            tell(lines)
-
-    def _artifact_lines(self, artifacts: Mapping[str, Path]) -> list[str]:
-        if not artifacts:
-            return []
-        width = max(len(label) for label in artifacts)
-        rows = [f"  {label:<{width}} → {self.output.display_of(path)}" for label, path in artifacts.items()]
-        return ["Saved artifacts", *rows]

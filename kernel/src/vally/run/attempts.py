@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from vally.model.results import TrialResult
     from vally.model.trajectory import Event
     from vally.records import Backend
-    from vally.run.engine import RunSettings
     from vally.run.judges import ItemJudge, JudgePool
     from vally.run.plan import EvalPlan
     from vally.run.preparation import Preparation
     from vally.run.redaction import Redactor
     from vally.run.run_output import RunOutput
+    from vally.run.run_settings import RunSettings
     from vally.run.stopping import Stopping
     from vally.run.trial import TrialItem, TrialOutcome
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -23,12 +21,12 @@ from vally.run.reporters import ReporterBoard
 from vally.run.reporting import (
     Diagnostics,
     RunComplete,
-    RunOptions,
     RunStart,
     TrialPhase,
     TrialStart,
 )
 from vally.run.resuming import Kept
+from vally.run.run_settings import RunOutcome
 from vally.run.stopping import Stopping
 from vally.run.summary import RunTally
 from vally.run.trial_record import described, skipped_result
@@ -38,7 +36,6 @@ if TYPE_CHECKING:
 
     from vally.errors import VallyError
     from vally.host import PluginHost
-    from vally.model.evalspec import Diagnostic
     from vally.model.results import RunSummary
     from vally.model.trajectory import Event
     from vally.records import Backend
@@ -47,47 +44,8 @@ if TYPE_CHECKING:
     from vally.run.preparation import Preparation
     from vally.run.redaction import Redactor
     from vally.run.run_output import RunOutput
+    from vally.run.run_settings import RunSettings
     from vally.run.trial import TrialItem
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunSettings:
-    """How a run proceeds. `environ` is the process environment; `notice` prints one line for people at once, `warn` a
-    warning, `fail` an error with its hints.
-    """
-
-    workers: int = 5
-    max_retries: int = 0
-    fail_fast: bool = False
-    max_cost: tuple[float, str] | None = None
-    max_tokens: int | None = None
-    skip_grade: bool = False
-    require_pass: bool = False
-    keep_session_logs: bool = False
-    shutdown_timeout_s: float = 30.0
-    backend_name: str = "local"
-    version: str = ""
-    environ: Mapping[str, str] = field(default_factory=dict)
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-    suites: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    reporting: RunOptions = field(default_factory=RunOptions)
-    kind: str = "eval"
-    diagnostics: tuple[Diagnostic, ...] = ()
-    notice: Callable[[str], None] = print
-    warn: Callable[[str], None] = print
-    fail: Callable[[VallyError], None] = print
-    handle_signals: bool = True
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunOutcome:
-    """What a run came to. `artifacts` maps labels to files; `signal` is the number of the signal that ended it."""
-
-    summary: RunSummary
-    artifacts: Mapping[str, Path]
-    signal: int | None = None
-    stdout_closed: bool = False
-    lines: tuple[str, ...] = ()
 
 
 class Engine:

@@ -1,0 +1,35 @@
+"""The last lines of a run: what was saved where."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from vally.cli.messages import tell
+from vally.text.display import strip_controls
+from vally.text.glyphs import fit_glyphs
+
+if TYPE_CHECKING:
+    from vally.run.run_output import RunOutput
+
+
+def artifact_lines(output: RunOutput, artifacts: Mapping[str, Path]) -> list[str]:
+    """The files of a run by label, as a small table; nothing when there are none."""
+    if not artifacts:
+        return []
+    width = max(len(label) for label in artifacts)
+    rows = [f"  {label:<{width}} → {output.display_of(path)}" for label, path in artifacts.items()]
+    return ["Saved artifacts", *rows]
+
+
+def print_closing(lines: Sequence[str], *, to_stdout: bool) -> None:
+    """Print lines in one go; to stderr when stdout carries machine output."""
+    shown = [strip_controls(line) for line in lines]
+    if to_stdout:
+        click.echo(fit_glyphs("\n".join(shown), sys.stdout))
+    else:
+        tell(shown)
