@@ -92,9 +92,9 @@ def _series(plot: _Plot, item: Mapping[str, Any], place: int, places: Mapping[st
         words = f"{name(item['label'], 60)}, {day}: {numbers.measured(point['value'], unit)}"
         words += f" of {point['outcomeCount']} trials{partial}"
         kind = f"point {style}{' hollow' if point['partial'] else ''}"
-        mark = f'<path class="{kind}" d="{_shape(place % SHAPES, x, y)}"><title>{escape(words)}</title></path>'
-        # Not a stop of the tabulator key: the table of the same values has the same links.
-        marks.append(f'<a href="/runs/{escape(point["runId"])}" tabindex="-1" aria-label="{escape(words)}">{mark}</a>')
+        # No link: a picture may hold none; the table of the same values links to the runs.
+        shape = _shape(place % SHAPES, x, y)
+        marks.append(f'<path class="{kind}" d="{shape}"><title>{escape(words)}</title></path>')
     return marks
 
 

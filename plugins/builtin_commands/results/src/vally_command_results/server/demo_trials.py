@@ -194,7 +194,7 @@ class _Session:
 
     def _ask_helper(self) -> None:
         self._begin_turn("A second pair of eyes is cheap here.")
-        sub = {"agentId": "explorer-1", "agentName": "explorer"}
+        sub: dict[str, Any] = {"agentId": "explorer-1", "agentName": "explorer"}
         self._call("grep", {"pattern": self._stimulus.wanted, "path": "."}, "no match", **sub)
         self._add("assistant_message", {"content": f"Only {self._stimulus.file} is concerned."}, **sub)
         self._end_turn()

@@ -34,7 +34,7 @@ def page_route(site: Site, pages: Pages, path: str, handler: Handler) -> Route:
             made.headers.update(headers)
             return made
         template, values = made
-        frame = {"path": request.url.path, "version": site.version, "mode": site.mode}
+        frame = {"path": request.url.path, "version": site.version, "mode": site.mode, "etag": etag}
         return HTMLResponse(pages.render(template, {**frame, **values}), headers=headers)
 
     return Route(path, endpoint, methods=["GET", "HEAD"])

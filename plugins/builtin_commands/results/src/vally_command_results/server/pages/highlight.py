@@ -83,7 +83,7 @@ def _lexer(path: str) -> Any:
     alias = LEXERS.get(file.suffix.lower()) or _NAMES.get(file.name)
     if alias is None:
         return None
-    from pygments.lexers import get_lexer_by_name
+    from pygments.lexers import get_lexer_by_name  # type: ignore[import-untyped]  # Pygments has no types
 
     return get_lexer_by_name(alias, stripnl=False, ensurenl=False)
 

@@ -159,7 +159,7 @@
     const seconds = Number(document.body.dataset.refresh);
     if (!seconds) return;
     const bar = byId("refresh"), pause = byId("refresh-pause");
-    let paused = false, tag = null;
+    let paused = false, tag = document.body.dataset.etag;
     if (bar) bar.hidden = false;
     if (pause) pause.addEventListener("click", () => {
       paused = !paused;
@@ -188,12 +188,12 @@
         try {
           const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
           const now = answer.headers.get("etag");
-          if (answer.ok && now !== tag) { const first = tag === null; tag = now; const text = await answer.text(); if (!first) replace(text); }
+          if (answer.ok && now !== tag) { tag = now; replace(await answer.text()); }
         } catch { /* the server may be gone for a moment */ }
       }
       setTimeout(renew, seconds * 1000);
     };
-    renew();
+    setTimeout(renew, seconds * 1000);
   };
 
   localTimes(document);
