@@ -6,7 +6,11 @@ import ctypes
 import json
 import os
 import resource
+import shutil
+import subprocess
+import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -191,3 +195,34 @@ def test_jumps_of_the_clock_change_no_duration(tmp_path: Path, monkeypatch: pyte
     assert all(0 <= record["durationMs"] < 60_000 for record in result.records)
     assert all(0 <= item["durationMs"] < 60_000 for item in result.records[-1]["evals"])
     assert {record["startedAt"][11:13] for record in result.records[:-1]} == {"06", "18"}
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """`out` on a file system of 400 KiB."""
+    disk = tmp_path / "out"
+    disk.mkdir()
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", disk], capture_output=True, check=False)
+    if done.returncode:
+        pytest.skip("file systems cannot be mounted here")
+    yield disk
+    subprocess.run(["umount", "-l", disk], check=True)
+
+
+@pytest.mark.skipif(shutil.which("mount") is None, reason="there is no mount")
+def test_a_full_disk_ends_the_run_which_goes_on_when_there_is_space(small_disk: Path, tmp_path: Path) -> None:
+    write_spec(tmp_path, ["one"])
+    code, _, err = finish(start(tmp_path, "--runs", "300"))
+    assert code == 1
+    assert "No space left on device" in err
+    assert "internal error" not in err
+    index = index_results(run_dir(tmp_path) / "results.jsonl")
+    assert index.problems == []
+    assert 0 < len(index.entries) < 300
+    subprocess.run(["mount", "-o", "remount,size=64m", small_disk], check=True)
+    command = [sys.executable, "-m", "vally", "eval", "--resume", str(run_dir(tmp_path))]
+    environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "VALLY_CACHE_DIR": str(tmp_path / "cache")}
+    done = subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    summary = check_closed(records_of(tmp_path), 300)
+    assert (summary["partial"], summary["totals"]["passed"]) == (False, 300)
