@@ -69,6 +69,10 @@ class LocalBackend:
         runner = TrialRunner(place.trial_id, env, place.directories, self._resources.guardian)
         return Runners(setup=runner, agent=runner, grade=runner)
 
+    def make_grade_runner(self, request: GradeRequest, trial_id: str, env: dict[str, str]) -> LocalProcessRunner:
+        """Who starts the processes of graders when a recorded trajectory is graded, in the environment `env`."""
+        return LocalProcessRunner(trial_id, env, cwd=request.work_dir, guardian=self._usable().guardian)
+
     async def run_trial(self, item: TrialItem, options: TrialOptions) -> LocalOutcome:
         """Run and grade one item; raises BackendError only when the backend was not prepared or is shut down."""
         resources = self._usable()
@@ -90,7 +94,7 @@ class LocalBackend:
             assets=None,
             seed=item.seed,
         )
-        runner = LocalProcessRunner(trial_id, env, cwd=work_dir, guardian=resources.guardian)
+        runner = self.make_grade_runner(request, trial_id, env)
         trajectory = request.trajectory
         if work_dir is not None:
             trajectory = trajectory.model_copy(update={"work_dir": str(work_dir)})

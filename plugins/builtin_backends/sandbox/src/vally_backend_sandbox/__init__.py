@@ -1,0 +1,1 @@
+"""Backend plugin: trials on this machine, their processes confined by bubblewrap."""

@@ -1,0 +1,184 @@
+"""The backend: trials as on `local`, with every process of set-up, agent and graders in a sandbox."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio.to_thread
+
+from vally import (
+    BackendError,
+    GradeRequest,
+    LocalProcessRunner,
+    ProcessRunner,
+    RunContext,
+    TrialItem,
+    TrialOptions,
+    candidate_variables,
+)
+from vally_backend_local.backend import LocalBackend
+from vally_backend_local.config import LocalArgs
+from vally_backend_local.copying import remove_tree
+from vally_backend_local.outcome import LocalOutcome
+from vally_backend_local.preparing import Place, Runners, keeps_home
+from vally_backend_local.shared import RunResources
+from vally_backend_local.trial import Trial
+from vally_backend_sandbox.config import Network, SandboxArgs
+from vally_backend_sandbox.counting import ProcessGroups, counting_directory
+from vally_backend_sandbox.launching import Limits
+from vally_backend_sandbox.mounts import View
+from vally_backend_sandbox.probing import UNAVAILABLE, find_bwrap
+from vally_backend_sandbox.runner import Confinement, SandboxRunner
+from vally_backend_sandbox.views import Views
+
+
+class SandboxBackend(LocalBackend):
+    """See `Backend`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._args = SandboxArgs()
+        self._bwrap = ""
+        self._views: Views | None = None
+        self._groups: ProcessGroups | None = None
+
+    async def prepare(self, args: Mapping[str, str | list[str]] | LocalArgs, context: RunContext) -> None:
+        """Prove that sandboxes can be made, then make what trials share. Raises BackendError."""
+        parsed = args if isinstance(args, SandboxArgs) else SandboxArgs.model_validate(dict(args))
+        self._bwrap = await anyio.to_thread.run_sync(find_bwrap, context.process_env)
+        self._args = parsed
+        self._groups = _process_groups(parsed)
+        await super().prepare(parsed, context)
+        resources = self._usable()
+        hidden = [resources.temporary, resources.scratch.directory, context.cache_dir]
+        self._views = Views(parsed, context.process_env, hidden)
+
+    def make_shared_runner(self, resources: RunResources) -> ProcessRunner | None:
+        """No process may serve several trials: it would see all of them."""
+        return None
+
+    async def run_trial(self, item: TrialItem, options: TrialOptions) -> LocalOutcome:
+        """Run and grade one item; raises BackendError only when the backend was not prepared or is shut down."""
+        make = partial(self._make_runners, options)
+        return await Trial(self._usable(), make, None, item, options).run()
+
+    def _make_runners(self, options: TrialOptions, place: Place, env: dict[str, str]) -> Runners:
+        """Raises BackendError when the trial cannot be confined as it should."""
+        views, item, directories = self._usable_views(), place.item, place.directories
+        directories.make_private()
+        writable = [directories.workspace, directories.trial]
+        parts = {"setup": views.setup, "agent": views.agent, "grade": views.graders}
+        made = {name: make(_fresh_directory(directories.run), item, options, writable) for name, make in parts.items()}
+        if keeps_home(options) and not made["agent"].sees(Path(env.get("HOME", "/"))):
+            home = env.get("HOME")
+            raise BackendError(
+                f"'home: host' needs '{home}', which the sandbox hides; allow it with --backend-args ro={home}",
+                code="unsupported-option",
+            )
+        limits = self._limits(place.trial_id)
+        private = {"HOME": directories.home, "TMPDIR": directories.tmp}
+
+        def runner(view: View, network: Network, **facts: Any) -> SandboxRunner:
+            return SandboxRunner(
+                place.trial_id,
+                env,
+                Confinement(self._bwrap, view, network, limits, hidden_when_there=(directories.git,), **facts),
+                cwd=directories.workspace,
+                owned_dirs=directories.owned,
+                removable_dirs=directories.removable,
+                guardian=self._usable().guardian,
+                on_close=partial(self._forget, place.trial_id),
+            )
+
+        args = self._args
+        withheld = _withheld(options.process_env, item.stimulus.grading_environment.env)
+        return Runners(
+            setup=runner(made["setup"], args.setup_network, private=private),
+            agent=runner(made["agent"], args.network),
+            grade=runner(made["grade"], args.grade_network, private=private, withheld=withheld),
+        )
+
+    def make_grade_runner(self, request: GradeRequest, trial_id: str, env: dict[str, str]) -> LocalProcessRunner:
+        """Who starts the processes of graders when a recorded trajectory is graded."""
+        resources, item, options = self._usable(), request.item, request.options
+        private = _fresh_directory(resources.scratch.directory)
+        writable = [private] if request.work_dir is None else [private, request.work_dir]
+        view = self._usable_views().graders(_fresh_directory(private), item, options, writable)
+
+        def close() -> None:
+            remove_tree(private)
+            self._forget(trial_id)
+
+        return SandboxRunner(
+            trial_id,
+            env,
+            Confinement(
+                self._bwrap,
+                view,
+                self._args.grade_network,
+                self._limits(trial_id),
+                private={"HOME": private, "TMPDIR": private},
+                withheld=_withheld(options.process_env, item.stimulus.grading_environment.env),
+            ),
+            cwd=request.work_dir or resources.scratch.directory,
+            guardian=resources.guardian,
+            on_close=close,
+        )
+
+    async def shutdown(self) -> None:
+        """End what is left of the run and remove what its trials shared; idempotent."""
+        resources, groups, self._groups = self._resources, self._groups, None
+        await super().shutdown()
+        if groups is not None and resources is not None:
+            for left in await anyio.to_thread.run_sync(groups.close):
+                resources.context.on_warning(f"the control group '{left}' could not be removed")
+
+    def _usable_views(self) -> Views:
+        self._usable()
+        assert self._views is not None
+        return self._views
+
+    def _limits(self, trial_id: str) -> Limits:
+        args = self._args
+        if self._groups is None:
+            return Limits(args.memory, args.pids)
+        try:
+            return Limits(args.memory, None, self._groups.make(trial_id))
+        except OSError as error:
+            raise BackendError(f"the limit 'pids' cannot be set: {error}", code=UNAVAILABLE) from error
+
+    def _forget(self, trial_id: str) -> None:
+        if self._groups is not None:
+            self._groups.remove(trial_id)
+
+
+def _fresh_directory(parent: Path) -> Path:
+    """A new directory under a name that nobody can have prepared."""
+    path = parent / secrets.token_hex(8)
+    path.mkdir(mode=0o700)
+    return path
+
+
+def _process_groups(args: SandboxArgs) -> ProcessGroups | None:
+    """Control groups when there is a limit that the user's own would not enforce. Raises BackendError."""
+    if args.pids is None or os.geteuid() != 0:
+        return None
+    directory = counting_directory()
+    if directory is None:
+        raise BackendError(
+            "--backend sandbox: 'pids' does not bind root, and no control group with the controller 'pids' can be made",
+            code=UNAVAILABLE,
+            hints=("run as an ordinary user, or leave 'pids' out",),
+        )
+    return ProcessGroups(directory, args.pids)
+
+
+def _withheld(process_env: Mapping[str, str], spec_env: Mapping[str, str]) -> dict[str, str]:
+    """What graders do not get of the process environment: all that an agent would not get either."""
+    allowed = candidate_variables(process_env)
+    return {name: value for name, value in process_env.items() if name not in allowed and name not in spec_env}

@@ -1,0 +1,76 @@
+"""Arguments of the backend."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, field_validator
+
+from vally_backend_local.config import LocalArgs, Size
+
+Network = Literal["none", "host"]
+LEAST_MEMORY = 64 * 2**20
+"""With less than this hardly any program can be loaded."""
+
+_RELAY = (
+    "the relay to a model provider is not part of this version; use 'none' for executors that serve model calls "
+    "themselves, or 'host' to give the agent the whole network"
+)
+
+
+def _count(value: object) -> int:
+    if isinstance(value, str) and re.fullmatch(r"[1-9]\d{0,6}", value.strip()):
+        return int(value)
+    raise ValueError(f"a number of processes such as '256' is expected, not {value!r}")
+
+
+def _paths(value: object) -> tuple[Path, ...]:
+    """One path or several; they are absolute, because nobody could tell what others would be relative to."""
+    given: list[object] = value if isinstance(value, list) else [value]
+    found = []
+    for item in given:
+        if not isinstance(item, str) or not Path(item).is_absolute():
+            raise ValueError(f"an absolute path is expected, not {item!r}")
+        if not Path(item).exists():
+            raise ValueError(f"path {item!r} does not exist")
+        if Path(item).resolve() == Path("/"):
+            raise ValueError("the root directory as a whole cannot be shown or hidden")
+        found.append(Path(item))
+    return tuple(found)
+
+
+Paths = Annotated[tuple[Path, ...], BeforeValidator(_paths)]
+Count = Annotated[int, BeforeValidator(_count)]
+
+
+class SandboxArgs(LocalArgs):
+    """Beside those of `local`: the network of each part, paths, and limits.
+
+    `memory` (bytes of address space) holds for each process, `pids` for all that one started process starts. `ro` and
+    `rw` are paths the agent may see or write as well, `hide` those it may not see.
+    """
+
+    network: Network = "none"
+    grade_network: Network = "none"
+    setup_network: Network = "host"
+    ro: Paths = ()
+    rw: Paths = ()
+    hide: Paths = ()
+    memory: Size | None = Field(default=None)
+    pids: Count | None = Field(default=None)
+
+    @field_validator("network", "grade_network", "setup_network", mode="before")
+    @classmethod
+    def _relay_is_refused(cls, value: object) -> object:
+        if value == "model":
+            raise ValueError(_RELAY)
+        return value
+
+    @field_validator("memory")
+    @classmethod
+    def _memory_suffices(cls, value: int | None) -> int | None:
+        if value is not None and value < LEAST_MEMORY:
+            raise ValueError("'memory' must be at least 64m")
+        return value

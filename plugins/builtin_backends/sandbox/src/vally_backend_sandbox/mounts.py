@@ -1,0 +1,81 @@
+"""What a process in a sandbox sees of the file system."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+Access = Literal["hide", "ro", "rw"]
+SYSTEM_TEMPORARY = (Path("/tmp"), Path("/var/tmp"))
+SHARED_MEMORY = Path("/dev/shm")
+REPLACED = (*SYSTEM_TEMPORARY, SHARED_MEMORY)
+
+
+@dataclass
+class View:
+    """Real paths with what a process may do there; a deeper path beats those above it, a later rule an earlier one.
+
+    Everything else can be read. `temporary` is an existing directory in the place of the system's temporary ones and
+    of shared memory, so that what is written there counts as the trial's.
+    """
+
+    temporary: Path
+    rules: dict[Path, Access] = field(default_factory=dict)
+
+    def set(self, access: Access, paths: Iterable[Path]) -> None:
+        """Add a rule for each path that exists."""
+        for path in paths:
+            real = Path(os.path.realpath(path))
+            if real.exists():
+                self.rules[real] = access
+
+    def show(self, paths: Iterable[Path]) -> None:
+        """Let paths that lie in a hidden place be read, by the name given and where they really are."""
+        for path in paths:
+            for place in dict.fromkeys((Path(os.path.realpath(path)), _named(path))):
+                if place.exists() and self._hides(place):
+                    self.rules[place] = "ro"
+
+    def sees(self, path: Path) -> bool:
+        """Whether a path of this machine is visible, also where links lead."""
+        return not any(map(self._hides, (_named(path), Path(os.path.realpath(path)))))
+
+    def _hides(self, path: Path) -> bool:
+        for place in (path, *path.parents):
+            if place in self.rules:
+                return self.rules[place] == "hide"
+        return any(place in REPLACED for place in path.parents)
+
+    def arguments(self, extra: Mapping[Path, Access]) -> list[str]:
+        """The arguments of `bwrap`; `extra` are further rules for one process."""
+        rules = {**self.rules, **extra}
+        made = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
+        made += ["--bind", str(self._directory("shm")), str(SHARED_MEMORY)]
+        for number, path in enumerate(SYSTEM_TEMPORARY):
+            if path.is_dir() and not path.is_symlink():
+                made += ["--bind", str(self._directory(f"tmp-{number}")), str(path)]
+        for path in sorted(rules, key=lambda path: len(path.parts)):
+            made += _mount(path, rules[path])
+        closed = [str(path) for path, access in rules.items() if access == "hide" and path.is_dir()]
+        for place in ["/dev", *closed]:
+            made += ["--remount-ro", place]
+        return made
+
+    def _directory(self, name: str) -> Path:
+        path = self.temporary / name
+        path.mkdir(mode=0o700, exist_ok=True)
+        return path
+
+
+def _mount(path: Path, access: Access) -> list[str]:
+    if access != "hide":
+        return ["--bind" if access == "rw" else "--ro-bind", os.path.realpath(path), str(path)]
+    return ["--tmpfs", str(path)] if path.is_dir() else ["--ro-bind", "/dev/null", str(path)]
+
+
+def _named(path: Path) -> Path:
+    """An absolute path as it was given: links stay."""
+    return Path(os.path.normpath(path.absolute()))

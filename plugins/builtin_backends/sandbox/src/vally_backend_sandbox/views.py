@@ -1,0 +1,139 @@
+"""What the processes of a trial may see: which places are hidden, and what is shown all the same."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import vally
+from vally import BackendError, McpServer, TrialItem, TrialOptions
+from vally_backend_sandbox.config import SandboxArgs
+from vally_backend_sandbox.mounts import REPLACED, View
+
+HIDDEN = tuple(map(Path, ("/home", "/root", "/run")))
+SYSTEM = tuple(map(Path, ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/proc", "/dev", "/sys")))
+RESOLVER = Path("/etc/resolv.conf")
+
+
+class Views:
+    """Makes views for the trials of a run; `places` are directories of the run that no process may look into."""
+
+    def __init__(self, args: SandboxArgs, process_env: Mapping[str, str], places: Iterable[Path]) -> None:
+        self._args = args
+        self._path = [Path(item) for item in process_env.get("PATH", os.defpath).split(os.pathsep) if item]
+        self._homes = [*HIDDEN, *_homes(process_env)]
+        self._places = list(places)
+
+    def agent(self, temporary: Path, item: TrialItem, options: TrialOptions, writable: Iterable[Path]) -> View:
+        """What the agent sees. Raises BackendError when it needs what it must not see."""
+        view = self._base(temporary, item, options)
+        view.show(self._unless_secret(_host_paths(options), view, item))
+        for name, server in item.stimulus.merged_environment.mcp_servers.items():
+            self._show_server(view, item, name, server)
+        return self._finished(view, writable)
+
+    def setup(self, temporary: Path, item: TrialItem, options: TrialOptions, writable: Iterable[Path]) -> View:
+        """What set-up commands see."""
+        return self._finished(self._base(temporary, item, options), writable)
+
+    def graders(self, temporary: Path, item: TrialItem, options: TrialOptions, writable: Iterable[Path]) -> View:
+        """What graders see: the project too."""
+        view = self._base(temporary, item, options)
+        view.set("ro", _project(item))
+        view.set("hide", _run_directory(options))
+        return self._finished(view, writable)
+
+    def _base(self, temporary: Path, item: TrialItem, options: TrialOptions) -> View:
+        view = View(temporary)
+        view.set("hide", (path for path in self._homes if _can_be_hidden(path)))
+        for path in (*_project(item), *self._places, *_run_directory(options)):
+            if path.resolve() in REPLACED:
+                continue
+            if not _can_be_hidden(path):
+                raise BackendError(
+                    f"'{path}' cannot be hidden from the agent: the system's own directories lie there",
+                    code="sandbox-unavailable",
+                )
+            view.set("hide", [path])
+        shown = [*self._path, Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable), *_packages()]
+        view.show(self._unless_secret(shown, view, item))
+        view.show([RESOLVER])
+        return view
+
+    def _finished(self, view: View, writable: Iterable[Path]) -> View:
+        args = self._args
+        view.set("ro", args.ro)
+        view.set("rw", args.rw)
+        view.set("hide", args.hide)
+        view.set("rw", writable)
+        return view
+
+    def _unless_secret(self, paths: Iterable[Path], view: View, item: TrialItem) -> list[Path]:
+        """Leave out directories in which a hidden one lies: showing them would show too much."""
+        secret = [place for place, access in view.rules.items() if access == "hide"] + [item.spec_path.resolve()]
+        return [
+            path
+            for path in paths
+            if not any(place.is_relative_to(real) for real in [Path(os.path.realpath(path))] for place in secret)
+        ]
+
+    def _show_server(self, view: View, item: TrialItem, name: str, server: McpServer) -> None:
+        if server.type != "stdio":
+            return
+        base = server.base_dir or item.spec_dir
+        inside = server.cwd is not None and server.cwd.startswith("${workspace}")
+        directory = base if server.cwd is None else base / server.cwd
+        wanted = [] if inside else [directory]
+        if server.command is not None and os.sep in server.command:
+            wanted.append((directory / server.command).parent)
+        for path in wanted:
+            if self._unless_secret([path], view, item):
+                view.show([path])
+            elif not self._is_asked_for(path):
+                raise BackendError(
+                    f"MCP server '{name}' starts in '{path}', where the agent could read the eval; "
+                    f"give the server a 'cwd' of its own, or allow it with --backend-args ro={path}",
+                    code="unsupported-option",
+                )
+
+    def _is_asked_for(self, path: Path) -> bool:
+        real = path.resolve()
+        return any(real.is_relative_to(given.resolve()) for given in (*self._args.ro, *self._args.rw))
+
+
+def _project(item: TrialItem) -> list[Path]:
+    return [item.project_root, item.spec_dir, item.spec_path.parent]
+
+
+def _run_directory(options: TrialOptions) -> list[Path]:
+    return [path for path in (options.run_dir, options.output_dir) if path is not None]
+
+
+def _host_paths(options: TrialOptions) -> list[Path]:
+    """What the executor says that its agent needs."""
+    method: Any = getattr(options.executor, "host_paths", None)
+    return [Path(path) for path in method(options.executor_config)] if method is not None else []
+
+
+def _packages() -> list[Path]:
+    """Where helpers of this program lie that are started beside the agent."""
+    return [Path(vally.__file__).parent]
+
+
+def _homes(process_env: Mapping[str, str]) -> list[Path]:
+    named = process_env.get("HOME")
+    found = [Path(named)] if named and Path(named).is_absolute() else []
+    try:
+        found.append(Path(pwd.getpwuid(os.getuid()).pw_dir))
+    except KeyError:
+        return found
+    return found
+
+
+def _can_be_hidden(path: Path) -> bool:
+    real = Path(os.path.realpath(path))
+    return not any(place.is_relative_to(real) for place in (*SYSTEM, *REPLACED))
