@@ -327,7 +327,7 @@ def test_two_runs_compare_stimulus_by_stimulus(kit: Any, run_id: str, trials: An
         ("/compare", (400, "invalid_params")),
         ("/compare?runs=a", (400, "invalid_params")),
         ("/compare?runs=a,b,c,d,e,f,g", (400, "invalid_params")),
-        ("/compare?runs=a,b", (404, "not_found")),
+        ("/compare?runs=" + "0" * 32 + "," + "1" * 32, (404, "not_found")),
         ("/trends?metric=nonsense", (400, "invalid_params")),
         ("/nothing", (404, "not_found")),
         ("", (404, "not_found")),

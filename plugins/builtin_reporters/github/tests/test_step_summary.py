@@ -26,7 +26,7 @@ GOLDEN = """\
 | scripted | default-model | 0.75 | – | 1/3 | 2/4 | 1.2s | ❌ FAIL |
 | other | default-model | 1.00 | – | 1/1 | 1/1 | 1.2s | ✅ PASS |
 
-- scripted (default-model): 1 of 3 trials failed · pass rate 66.7% (95% CI 20.8% to 93.9% over 3 trials) · score 0.75 (95% CI 0.00 to 1.00 over 2 stimuli)
+- scripted (default-model): 1 of 4 trials failed, and 1 trial had an execution error · pass rate 66.7% (95% CI 20.8% to 93.9% over 3 trials) · score 0.75 (95% CI 0.00 to 1.00 over 2 stimuli)
 
 ### Failing stimuli
 

@@ -65,9 +65,10 @@ def test_the_verdict_and_what_it_rests_on(report: Make, grader: Make) -> None:
 
 def test_evals_and_their_reasons(report: Make, grader: Make) -> None:
     page = report(*mixed(grader), threshold=0.5)
-    rows = [row for row in page.words("tr") if row.endswith(("execution error", "0.50"))]
+    rows = [row for row in page.words("tr") if " default-model " in row and ("✘" in row or "✔" in row)]
+    errors = "and 1 trial had an execution error and 1 trial had a grader error"
     assert rows == [
-        "scripted default-model 0.45 0.50 0/4 1/6 1.2s ✘ FAIL score 0.45 < 0.50",
+        f"scripted default-model 0.45 0.50 0/4 1/6 1.2s ✘ FAIL score 0.45 < 0.50, {errors}",
         "other default-model 1.00 0.50 1/1 1/1 1.2s ✔ PASS score 1.00 >= 0.50",
     ]
     assert page.words("p", "first-error") == ["First error: g: no judge"]
