@@ -74,6 +74,7 @@ def test_claude(tmp_path: Path) -> None:
     assert "ANTHROPIC_API_KEY" not in told
     assert told["ANTHROPIC_MODEL"] == told["ANTHROPIC_DEFAULT_HAIKU_MODEL"] == "m"
     assert told["ANTHROPIC_CUSTOM_HEADERS"] == "X-Team: a"
+    assert environment("claude", tmp_path, type="anthropic")["ANTHROPIC_API_KEY"] == "unused"
 
 
 @pytest.mark.parametrize(

@@ -521,23 +521,23 @@ async def test_attachments(execute: Any, agent: Any, heard: Any, tmp_path: Path)
 
 
 async def test_one_agent_for_several_trials(execute: Any, agent: Any, heard: Any, tmp_path: Path) -> None:
-    shared = LocalProcessRunner("shared-agents", {}, cwd=tmp_path)
+    places = {"shared_runner": LocalProcessRunner("shared-agents", {}, cwd=tmp_path), "shared_dir": tmp_path}
     config = {"command": agent([{"text": "You said ${PROMPT}"}]), "sessionsPerAgent": 2}
     for prompt in ("one", "two"):
-        assert (await execute(config, prompt, shared_runner=shared)).output == f"You said {prompt}"
+        assert (await execute(config, prompt, **places)).output == f"You said {prompt}"
     assert len(heard("initialize")) == 1
     assert len(heard("session/new")) == 2
     # Without a runner of the run, and with assets, which are told by the environment, each trial has its own.
     (tmp_path / "assets").mkdir()
     await execute(config, "three")
-    await execute(config, "four", shared_runner=shared, assets_dir=tmp_path / "assets")
+    await execute(config, "four", **places, assets_dir=tmp_path / "assets")
     assert len(heard("initialize")) == 3
 
 
 async def test_a_shared_agent_that_died_is_replaced(execute: Any, agent: Any, heard: Any, tmp_path: Path) -> None:
-    shared = LocalProcessRunner("shared-agents-2", {}, cwd=tmp_path)
+    places = {"shared_runner": LocalProcessRunner("shared-agents-2", {}, cwd=tmp_path), "shared_dir": tmp_path}
     config = {"command": agent([{"exit": 3}]), "sessionsPerAgent": 2}
     for _ in range(2):
         with pytest.raises(ExecutorError, match="ended with exit code 3"):
-            await execute(config, shared_runner=shared)
+            await execute(config, **places)
     assert len(heard("initialize")) == 2

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -41,7 +40,6 @@ class AcpExecutor:
 
     def __init__(self) -> None:
         self._pool: AgentPool | None = None
-        self._home: Path | None = None
         self._process_env: Mapping[str, str] | None = None
         self._warned: set[str] = set()
 
@@ -117,15 +115,17 @@ class AcpExecutor:
         from vally_executor_acp.launch import end, start
         from vally_executor_acp.pool import AgentPool
 
-        shared_runner = options.shared_runner if config.sessions_per_agent > 1 else None
+        shared_runner, shared_dir = options.shared_runner, options.shared_dir
+        shared = config.sessions_per_agent > 1
         # Assets are told by the environment, and some agents read their servers when they start.
         own = options.assets_dir is not None or (config.known.mcp_words and options.mcp_servers)
-        if shared_runner is None or own:
+        if shared_runner is None or shared_dir is None or own or not shared:
             env = {**options.env, **own_environment(config, wiring)}
             if config.known.skills_by_home and config.home == "private" and config.skills_place is not None:
                 link_skills(options.work_dir / config.skills_place, Path(env["HOME"]) / config.skills_place)
             return partial(start, config, options, options.runner, argv, options.work_dir, env), end
-        home = await self._shared_home()
+        home = shared_dir / "acp"
+        home.mkdir(mode=0o700, exist_ok=True)
         env = {
             **shared_environment(config, options, home),
             **own_environment(config, replace(wiring, scratch=home, work_dir=None)),
@@ -140,15 +140,6 @@ class AcpExecutor:
         pool, self._pool = self._pool, None
         if pool is not None:
             await pool.close()
-        home, self._home = self._home, None
-        if home is not None:
-            await anyio.to_thread.run_sync(partial(shutil.rmtree, home, ignore_errors=True))
-
-    async def _shared_home(self) -> Path:
-        """The home of agents that outlive a trial; they share it."""
-        if self._home is None:
-            self._home = Path(await anyio.to_thread.run_sync(partial(tempfile.mkdtemp, prefix="vally-acp-")))
-        return self._home
 
     def _warn(self, config: AcpConfig, options: ExecutorOptions) -> None:
         told = [

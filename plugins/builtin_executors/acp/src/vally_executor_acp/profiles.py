@@ -15,6 +15,8 @@ from vally import ProviderConfig, ProviderSettings, provider_headers
 ProfileName = Literal["copilot", "claude", "codex", "gemini", "opencode"]
 KEY_VARIABLE = "MODEL_PROVIDER_KEY"
 _PROVIDER_NAME = "custom"
+_NO_KEY = "unused"
+"""For agents that insist on a key although the endpoint wants none."""
 _INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md")
 _OPENCODE_ALONE = (
     "OPENCODE_DISABLE_PROJECT_CONFIG",
@@ -147,7 +149,7 @@ def _claude(wiring: Wiring) -> dict[str, str]:
     if provider is not None:
         told |= {
             "ANTHROPIC_BASE_URL": provider.base_url,
-            "ANTHROPIC_API_KEY": provider.api_key,
+            "ANTHROPIC_API_KEY": provider.api_key or (_NO_KEY if provider.bearer_token is None else None),
             "ANTHROPIC_AUTH_TOKEN": provider.bearer_token,
             "ANTHROPIC_CUSTOM_HEADERS": _header_lines(provider.headers),
             # Titles and summaries are written by a smaller model, which the endpoint may not have.
@@ -193,7 +195,7 @@ def _gemini(wiring: Wiring) -> dict[str, str]:
     provider = wiring.provider
     if provider is not None:
         settings["security"] = {"auth": {"selectedType": "gemini-api-key"}}
-        told |= {"GOOGLE_GEMINI_BASE_URL": provider.base_url, "GEMINI_API_KEY": wiring.key or "unused"}
+        told |= {"GOOGLE_GEMINI_BASE_URL": provider.base_url, "GEMINI_API_KEY": wiring.key or _NO_KEY}
     path = wiring.scratch / "gemini-settings.json"
     path.write_text(json.dumps(settings), encoding="utf-8")
     return _present({**told, "GEMINI_CLI_SYSTEM_SETTINGS_PATH": str(path)})
