@@ -9,7 +9,19 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
-from hostile_runs import BIDI, COMMAS, EVERYTHING, IMAGE, SCRIPT, STIMULI, write_hostile_run, write_ordinary_runs
+from hostile_runs import (
+    BIDI,
+    COMMAS,
+    EVERYTHING,
+    IMAGE,
+    SCRIPT,
+    STIMULI,
+    grader,
+    ordinary_trial,
+    write_hostile_run,
+    write_ordinary_runs,
+    write_results,
+)
 from page_facts import PageFacts
 from starlette.testclient import TestClient
 
@@ -298,3 +310,131 @@ def test_pages_are_fast(ordinary: TestClient) -> None:
             assert ordinary.get(address).status_code == 200
             times.append(time.process_time() - start)
         assert min(times) < SECONDS, name
+
+
+def test_heads_of_columns_sort_by_links(demo: TestClient) -> None:
+    """The first click sorts, the second turns the order round; filters stay."""
+    first = next(link for link in page(demo, "/outcomes?verdict=fail").links if "sort=score" in link)
+    assert "verdict=fail" in first
+    scores = [item["score"] for item in demo.get(f"/api{first}").json()["items"]]
+    assert scores == sorted(scores)
+    assert any("sort=-score" in link for link in page(demo, first).links)
+
+
+def test_close_values_have_ticks_that_differ() -> None:
+    from vally_command_results.server.charts_run import tick_words
+
+    assert tick_words([1000.0, 1000.5, 1001.0], "ms") == ["1000 ms", "1000.5 ms", "1001 ms"]
+    assert tick_words([2000.0, 4000.0], "ms") == ["2.0 s", "4.0 s"]
+
+
+def test_deep_nesting_is_cut_not_a_failure(tmp_path: Path) -> None:
+    nested = grader("deepest", passed=False)
+    arguments: object = "end"
+    for _ in range(400):
+        nested = grader("outer", passed=False, details=[nested])
+        arguments = [arguments]
+    record = ordinary_trial(0, 0)
+    record["gradeResult"]["details"] = [nested]
+    record["trajectory"]["events"][0]["data"]["arguments"] = {"deep": arguments}
+    write_results(tmp_path / "one", [record])
+    client, site = serve(tmp_path)
+    trial = client.get("/api/outcomes").json()["items"][0]["id"]
+    facts = page(client, f"/outcomes/{trial}")
+    assert facts.text.count("about outer") == 11
+    assert "Further results below this one are in the record." in facts.text
+    assert page(client, f"/compare/outcomes?left={trial}&right={trial}").problems == []
+    site.store.close()
+
+
+def test_json_links_hold_the_filters(demo: TestClient) -> None:
+    for address in (
+        "/?kind=eval&since=2026-06-05",
+        "/outcomes?verdict=fail",
+        "/graders?model=gpt-5-mini",
+        "/trends?evalName=bug-fixing",
+    ):
+        (link,) = [link for link in page(demo, address).links if link.startswith("/api/") and "?" in link]
+        assert demo.get(link).status_code == 200
+        assert address.partition("?")[2].split("&")[0] in link
+
+
+def head(path: str) -> str:
+    return f"diff --git a/{path} b/{path}\nindex 1..2 100644\n--- a/{path}\n+++ b/{path}\n"
+
+
+@pytest.fixture(scope="module")
+def diffs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[TestClient, dict[str, str]]]:
+    """Trials with diffs, by name."""
+    root = tmp_path_factory.mktemp("diffs")
+    added = "".join(f"+line {number}\n" for number in range(7000))
+    texts = {
+        "python": f"{head('a.py')}@@ -1,2 +1,2 @@\n def f():\n-    return  1\n+    return 1\n",
+        "long": f"{head('big.txt')}@@ -0,0 +1,7000 @@\n{added}{head('b.txt')}@@ -1 +1 @@\n-old\n+new\n",
+        "foreign": "--- a\n+++ b\n",
+        "empty": "",
+        "none": None,
+    }
+    records = []
+    for place, (name, text) in enumerate(texts.items()):
+        record = {**ordinary_trial(0, place), "stimulus": name, "itemId": name}
+        record["trajectory"] = {**record["trajectory"], "turnDiffs": [{"turn": 1, "diff": texts["python"]}]}
+        if text is not None:
+            record["trajectory"]["diff"] = text
+        records.append(record)
+    write_results(root / "one", records)
+    client, site = serve(root)
+    outcomes = client.get("/api/outcomes").json()["items"]
+    yield client, {item["stimulus"]: f"/outcomes/{item['id']}/diff" for item in outcomes}
+    site.store.close()
+
+
+def test_a_diff_has_line_numbers_and_colours(diffs: tuple[TestClient, dict[str, str]]) -> None:
+    client, addresses = diffs
+    text = client.get(addresses["python"]).text
+    assert '<span class="tok-keyword">def</span>' in text
+    assert re.search(r'<tr class="del"><td class="no">2</td><td class="no"></td>', text)
+    assert re.search(r'<tr class="add"><td class="no"></td><td class="no">2</td>', text)
+
+
+def test_changes_of_white_space_can_be_left_out(diffs: tuple[TestClient, dict[str, str]]) -> None:
+    client, addresses = diffs
+    text = client.get(f"{addresses['python']}?whitespace=ignore").text
+    assert '<tr class="del">' not in text
+    assert '<tr class="same"><td class="no">2</td><td class="no">2</td>' in text
+
+
+def test_long_files_are_folded_and_shown_in_parts(diffs: tuple[TestClient, dict[str, str]]) -> None:
+    client, addresses = diffs
+    whole = page(client, addresses["long"])
+    assert "line 10" not in whole.text
+    assert "new" in whole.text
+    link = next(link for link in whole.links if "file=0" in link)
+    part = page(client, link)
+    assert "line 5990" in part.text
+    assert "line 6500" not in part.text
+    assert "line 6500" in page(client, next(link for link in part.links if "start=" in link)).text
+    assert client.get(f"{addresses['long']}?file=9").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("none", "No diff to show: no diff was recorded."),
+        ("empty", "Nothing was changed."),
+        ("foreign", "The recorded diff has no file in the form of git."),
+    ],
+)
+def test_what_has_no_lines_is_said_in_a_sentence(
+    diffs: tuple[TestClient, dict[str, str]], name: str, sentence: str
+) -> None:
+    client, addresses = diffs
+    assert sentence in page(client, addresses[name]).text
+
+
+def test_the_diff_of_a_turn(diffs: tuple[TestClient, dict[str, str]]) -> None:
+    client, addresses = diffs
+    facts = page(client, addresses["none"])
+    link = next(link for link in facts.links if "turn=1" in link)
+    assert "a.py" in page(client, link).text
+    assert "no diff of turn 7 was recorded" in page(client, f"{addresses['none']}?turn=7").text

@@ -8,6 +8,7 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from vally_command_results.server.charts import Chart, box, label, line, svg, text, ticks
+from vally_command_results.server.charts_run import tick_words
 from vally_command_results.server.pages import numbers
 from vally_command_results.server.pages.text import name
 
@@ -31,7 +32,7 @@ def trend_chart(document: Mapping[str, Any], title: str) -> Chart | None:
     plot = _Plot(low, high, len(runs))
     marks = [*_grid(plot, unit), *_dates(plot, runs)]
     drawn = document["series"][:MAX_DRAWN]
-    if len(drawn) == 1 and drawn[0]["threshold"] is not None and unit == "ratio":
+    if len(drawn) == 1 and drawn[0]["threshold"] is not None and document["metric"]["id"] in ("pass_rate", "score"):
         marks += _threshold(plot, drawn[0]["threshold"])
     for place, item in enumerate(drawn):
         marks += _series(plot, item, place, places, unit)
@@ -60,10 +61,11 @@ class _Plot:
 
 def _grid(plot: _Plot, unit: str) -> list[str]:
     marks = []
-    for value in ticks(plot.low, plot.high):
+    values = ticks(plot.low, plot.high)
+    for value, words in zip(values, tick_words(values, unit), strict=True):
         y = plot.y(value)
         marks.append(line(LEFT, y, plot.right, y, "grid"))
-        marks.append(text(LEFT - 8, y + 4, numbers.measured(value, unit), "tick", "end"))
+        marks.append(text(LEFT - 8, y + 4, words, "tick", "end"))
     return marks
 
 

@@ -24,14 +24,23 @@ def histogram(document: Mapping[str, Any], title: str, unit: str, by: str) -> Ch
     for place, item in enumerate(series):
         marks += _strip(item, place * (STRIP + GAP), low, high, most, unit)
     foot = len(series) * (STRIP + GAP)
-    for value in ticks(low, high, 6):
+    values = ticks(low, high, 6)
+    for value, words in zip(values, tick_words(values, unit), strict=True):
         x = _x(value, low, high)
         marks.append(line(x, foot - GAP, x, foot - GAP + 5, "axis"))
-        marks.append(text(x, foot - GAP + 20, numbers.measured(value, unit), "tick", "middle"))
+        marks.append(text(x, foot - GAP + 20, words, "tick", "middle"))
     description = "; ".join(_in_words(item, unit) for item in series)
     picture = svg(title, description, LEFT + PLOT + RIGHT, foot + FOOT - GAP + 6, marks)
     columns = (by, "Trials", "Min", "p50", "p95", "Max")
     return Chart(picture, title, description, columns, tuple(_row(item, unit) for item in series))
+
+
+def tick_words(values: Sequence[float], unit: str) -> list[str]:
+    """How an axis names its values; with all digits where rounded ones would be the same."""
+    words = [numbers.measured(value, unit) for value in values]
+    if len(set(words)) == len(words):
+        return words
+    return [f"{value:g} ms" if unit == "ms" else f"{value:g}" for value in values]
 
 
 def _x(value: float, low: float, high: float) -> float:

@@ -31,6 +31,7 @@ def graders_page(connection: Connection, request: Request, _: Site) -> tuple[str
         "title": "Graders that fail most",
         "section": "graders",
         "graders": found,
+        "chosen": chosen,
         "facets": facets(connection),
         "fields": {name: request.query_params.get(name, "") for name in GRADER_FIELDS},
         "hidden": hidden(request, GRADER_FIELDS),

@@ -18,6 +18,7 @@ from vally_command_results.query.runs import facets, list_runs, run_detail
 from vally_command_results.query.shapes import outcome_document
 from vally_command_results.server.pages.page_params import OutcomesPage
 from vally_command_results.server.pages.reading import hidden, read, with_parameters
+from vally_command_results.server.pages.rendering import link
 from vally_command_results.server.pages.text import visible
 from vally_command_results.server.site import Site
 
@@ -26,7 +27,7 @@ FIELDS = (
     "maxScore", "sort",
 )  # fmt: skip
 SORTS = {
-    "": "as recorded, newest run first",
+    "": "as recorded",
     "score": "lowest score first",
     "-score": "highest score first",
     "-durationMs": "longest first",
@@ -64,6 +65,7 @@ def outcomes_page(connection: Connection, request: Request, _: Site) -> Response
         "is_filtered": any(request.query_params.get(name) for name in (*FIELDS, "runId") if name != "sort"),
         "further": any(request.query_params.get(name) for name in FIELDS[4:5] + FIELDS[6:12]),
         "sorts": SORTS,
+        "sorted_by": lambda key: link(request.url.path, with_parameters(request, sort=key)),
         "found_runs": _found_runs(connection, chosen) if run is None else 0,
     }
 

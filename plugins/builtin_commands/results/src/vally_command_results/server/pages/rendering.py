@@ -38,7 +38,8 @@ WORDS = {
 def link(path: str, parameters: Iterable[tuple[str, Any]] | Mapping[str, Any] = ()) -> str | None:
     """An address on this server; parameters without a value are left out. None when a value is too long to be sent."""
     pairs = parameters.items() if isinstance(parameters, Mapping) else parameters
-    given = [(key, _plain(value)) for key, value in pairs if value not in (None, "", False)]
+    # The number 0 is a value, so it must not be mistaken for False.
+    given = [(key, _plain(value)) for key, value in pairs if value is not None and value is not False and value != ""]
     if any(len(quote(value, safe="")) > MAX_VALUE for _, value in given):
         return None
     return f"{path}?{urlencode(given)}" if given else path

@@ -15,6 +15,7 @@ from vally_command_results.server.charts import sparkline
 from vally_command_results.server.pages import numbers
 from vally_command_results.server.pages.page_params import RunsPage
 from vally_command_results.server.pages.reading import hidden, read, with_parameters
+from vally_command_results.server.pages.rendering import link
 from vally_command_results.server.site import Site
 
 NEWEST = 20
@@ -48,6 +49,7 @@ def runs_page(connection: Connection, request: Request, _: Site) -> tuple[str, M
         "hidden": [pair for pair in hidden(request, FIELDS) if pair[0] != "open"],
         "is_filtered": any(request.query_params.get(name) for name in FIELDS if name != "sort"),
         "sorts": SORTS,
+        "sorted_by": lambda key: link("/", with_parameters(request, sort=key)),
     }
 
 

@@ -83,8 +83,15 @@ def _raw(connection: Connection, outcome_id: str) -> dict[str, Any]:
     line = raw_line(connection, outcome_id)
     if len(line) > RAW_LENGTH:
         return {"size": len(line), "text": None}
-    shown = json.dumps(json.loads(line), ensure_ascii=False, indent=2)
-    return {"size": len(line), "text": excerpt(shown, 4 * RAW_LENGTH).text}
+    return {"size": len(line), "text": excerpt(_indented(line), 4 * RAW_LENGTH).text}
+
+
+def _indented(line: bytes) -> str:
+    """A record with line breaks; as it is when it is nested too deeply for that."""
+    try:
+        return json.dumps(json.loads(line), ensure_ascii=False, indent=2)
+    except (ValueError, RecursionError):
+        return line.decode("utf-8", "replace")
 
 
 def _trajectory(connection: Connection, outcome_id: str) -> Mapping[str, Any]:
