@@ -41,7 +41,7 @@ def run(
 
 @pytest.mark.parametrize("config", [{"type": "prompt"}, {"type": "panel", "config": {"models": "a"}}])
 def test_without_a_judge_nothing_is_run(config: dict[str, Any], tmp_path: Path) -> None:
-    result = run(tmp_path, [config])
+    result = run(tmp_path, [config], "--no-plugin", "vally-judge-copilot")
     assert (result.exit_code, result.run_dir) == (1, None)
     assert f"error: eval.yaml: grader '{config['type']}' needs a judge: " in result.stderr
     assert "install a judge plugin, remove the grader, or run with --skip-grade" in result.stderr

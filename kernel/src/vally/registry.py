@@ -107,7 +107,8 @@ class Registry:
         by_name: dict[str, list[tuple[PluginSource, Record]]] = {}
         for source, record in sorted(self._found, key=lambda pair: pair[1].name):
             by_name.setdefault(record.name, []).append((source, record))
-        for name, found in by_name.items():
+        for name, everything in by_name.items():
+            found = _handed_over(everything) or everything
             if len(found) == 1:
                 self.providers[name], self.records[name] = found[0]
             else:
@@ -125,6 +126,13 @@ class Registry:
         self.conflicts[name] = Conflict(tuple(found), error, warning)
         if any(source.explicit for source, _ in found):
             self.errors.append(error)
+
+
+def _handed_over(found: list[tuple[PluginSource, Record]]) -> list[tuple[PluginSource, Record]]:
+    """Those that the calling program handed over, which replace installed ones; empty where others were named."""
+    if any(source.origin not in ("object", "installed") for source, _ in found):
+        return []
+    return [pair for pair in found if pair[0].origin == "object"]
 
 
 def _removable(source: PluginSource) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from plugin_sites import Site, host, names, problem, provider, write_files
 
-from vally import PluginError
+from vally import GraderSpec, PluginError, PluginHost, PluginSources
 
 BOTH = "grader 'same' is provided by a-plugin 1.0 and b-plugin 2.0"
 HINT = "leave one out with --no-plugin a-plugin or --no-plugin b-plugin"
@@ -110,3 +110,13 @@ def test_two_graders_for_one_constraint(site: Site) -> None:
         PluginError, match="constraint 'max_turns' is implemented by graders 'x' of entry point a and 'y'"
     ):
         host().constraint_provider("max_turns")
+
+
+def test_what_a_program_hands_over_takes_the_place_of_an_installed_one(site: Site, work: Path) -> None:
+    site.grader("a-plugin", "1.0", "same", module="a_mod")
+    own = GraderSpec(name="same", summary="own", factory=object)
+    plugins = PluginHost(sources=PluginSources(objects=(own,)))
+    assert plugins.require("grader", "same") is own
+    assert plugins.warnings() == []
+    with pytest.raises(PluginError, match="grader 'same' is provided by"):
+        PluginHost(sources=PluginSources(objects=(own, own))).require("grader", "same")

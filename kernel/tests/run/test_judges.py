@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -17,11 +18,12 @@ from vally import (
     JudgeSettings,
     JudgeSpec,
     ProviderConfig,
+    RunContext,
     ToolSchema,
 )
 from vally.run import judges
 from vally.run.judges import ItemJudge, JudgePool
-from vally.testing import ScriptedJudge, plugin_host
+from vally.testing import ScriptedJudge, plugin_host, run_context
 
 TOOL = ToolSchema(name="submit", description="submit it", parameters={"type": "object"})
 
@@ -274,3 +276,22 @@ def test_a_call_that_is_cancelled_counts() -> None:
 @pytest.mark.parametrize("replies", [(), (reply(5, cache="hit"),)])
 def test_no_call_no_charge(replies: tuple[JudgeReply, ...]) -> None:
     assert charged(*replies) is None
+
+
+def test_a_judge_that_wants_to_know_of_the_run_is_told_before_anything_else(tmp_path: Path) -> None:
+    told: list[object] = []
+
+    class Curious(Custom):
+        def prepare(self, context: RunContext) -> None:
+            told.append(context)
+
+        def configure(self, provider: ProviderConfig | None) -> None:
+            assert told, "the judge was not prepared"
+            super().configure(provider)
+
+    context = run_context(tmp_path)
+    judge = Curious(lambda _: JudgeReply(args={}))
+    pool = JudgePool(plugin_host(judge.record()), context=context)
+    for _ in range(2):
+        ask(pool.client(JudgeSettings(model="m", reasoning_effort=None, provider=None)))
+    assert told == [context]

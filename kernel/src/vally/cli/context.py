@@ -36,7 +36,7 @@ class CliContext:
     """The state of one invocation, handed to every command as the click context object.
 
     `environ` is the process environment, `cwd` the current directory; `host_objects` are records or modules that a
-    caller of the in-process program adds to the plugins.
+    caller of the in-process program adds to the plugins; they take the place of installed ones of the same name.
     """
 
     environ: Mapping[str, str]
