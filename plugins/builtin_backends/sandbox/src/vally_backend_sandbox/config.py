@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, field_validator
+from pydantic import BeforeValidator, Field, PlainValidator, field_validator
 
 from vally_backend_local.config import LocalArgs, Size
 
@@ -33,7 +34,7 @@ def _paths(value: object) -> tuple[Path, ...]:
     for item in given:
         if not isinstance(item, str) or not Path(item).is_absolute():
             raise ValueError(f"an absolute path is expected, not {item!r}")
-        if not Path(item).exists():
+        if not os.access(item, os.F_OK):
             raise ValueError(f"path {item!r} does not exist")
         if Path(item).resolve() == Path("/"):
             raise ValueError("the root directory as a whole cannot be shown or hidden")
@@ -41,7 +42,8 @@ def _paths(value: object) -> tuple[Path, ...]:
     return tuple(found)
 
 
-Paths = Annotated[tuple[Path, ...], BeforeValidator(_paths)]
+# Not before another check: that of JSON takes no paths, only texts.
+Paths = Annotated[tuple[Path, ...], PlainValidator(_paths, json_schema_input_type=str | list[str])]
 Count = Annotated[int, BeforeValidator(_count)]
 
 

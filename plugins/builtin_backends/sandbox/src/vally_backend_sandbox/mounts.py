@@ -29,14 +29,14 @@ class View:
         """Add a rule for each path that exists."""
         for path in paths:
             real = Path(os.path.realpath(path))
-            if real.exists():
+            if _exists(real):
                 self.rules[real] = access
 
     def show(self, paths: Iterable[Path]) -> None:
         """Let paths that lie in a hidden place be read, by the name given and where they really are."""
         for path in paths:
             for place in dict.fromkeys((Path(os.path.realpath(path)), _named(path))):
-                if place.exists() and self._hides(place):
+                if _exists(place) and self._hides(place):
                     self.rules[place] = "ro"
 
     def sees(self, path: Path) -> bool:
@@ -79,3 +79,11 @@ def _mount(path: Path, access: Access) -> list[str]:
 def _named(path: Path) -> Path:
     """An absolute path as it was given: links stay."""
     return Path(os.path.normpath(path.absolute()))
+
+
+def _exists(path: Path) -> bool:
+    """Whether a path exists that this user can reach; what the user cannot reach, no sandbox can either."""
+    try:
+        return path.exists()
+    except PermissionError:
+        return False

@@ -16,6 +16,8 @@ from vally_backend_sandbox.mounts import REPLACED, View
 
 HIDDEN = tuple(map(Path, ("/home", "/root", "/run")))
 SYSTEM = tuple(map(Path, ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/proc", "/dev", "/sys")))
+INSTALLATIONS = ("DOTNET_ROOT", "GOROOT", "JAVA_HOME", "NVM_DIR", "PYENV_ROOT", "RUSTUP_HOME", "VIRTUAL_ENV")
+"""Variables that name where programs of `PATH` are installed, and hold no credentials."""
 RESOLVER = Path("/etc/resolv.conf")
 
 
@@ -24,7 +26,9 @@ class Views:
 
     def __init__(self, args: SandboxArgs, process_env: Mapping[str, str], places: Iterable[Path]) -> None:
         self._args = args
-        self._path = [Path(item) for item in process_env.get("PATH", os.defpath).split(os.pathsep) if item]
+        path = process_env.get("PATH", os.defpath).split(os.pathsep)
+        named = [*path, *(process_env.get(name, "") for name in INSTALLATIONS)]
+        self._programs = [Path(item) for item in named if Path(item).is_absolute()]
         self._homes = [*HIDDEN, *_homes(process_env)]
         self._places = list(places)
 
@@ -59,7 +63,7 @@ class Views:
                     code="sandbox-unavailable",
                 )
             view.set("hide", [path])
-        shown = [*self._path, Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable), *_packages()]
+        shown = [*self._programs, Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable), *_packages()]
         view.show(self._unless_secret(shown, view, item))
         view.show([RESOLVER])
         return view
