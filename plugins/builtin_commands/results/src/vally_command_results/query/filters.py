@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, exists, or_, select
+from sqlalchemy import ColumnElement, and_, exists, func, or_, select
 
 from vally_command_results.store.schema import evals, grader_results, outcome_tags, outcomes, runs, tool_calls
 
@@ -120,9 +120,8 @@ class OutcomeFilter:
         if self.grader:
             found.append(self._grader())
         if self.tool:
-            found.append(
-                exists().where(tool_calls.c.outcome_id == outcomes.c.id, tool_calls.c.tool_name.in_(self.tool))
-            )
+            named = _of_outcome(tool_calls.c.tool_name).in_(self.tool)
+            found.append(exists().where(tool_calls.c.outcome_id == outcomes.c.id, named))
         if self.min_score is not None:
             found.append(outcomes.c.score >= self.min_score)
         if self.max_score is not None:
@@ -130,10 +129,16 @@ class OutcomeFilter:
         return found
 
     def _grader(self) -> ColumnElement[bool]:
-        same = [grader_results.c.outcome_id == outcomes.c.id, grader_results.c.name.in_(self.grader)]
+        named = _of_outcome(grader_results.c.name).in_(self.grader)
+        same = [grader_results.c.outcome_id == outcomes.c.id, named]
         if self.grader_passed is not None:
             same += [grader_results.c.passed.is_(self.grader_passed), grader_results.c.status.is_distinct_from("error")]
         return exists().where(*same)
+
+
+def _of_outcome(name: ColumnElement[Any]) -> ColumnElement[Any]:
+    """A name that is looked at in the few rows of each outcome; its own index would find it in all of the store."""
+    return func.coalesce(name, "")
 
 
 def _tag(text: str) -> ColumnElement[bool]:
