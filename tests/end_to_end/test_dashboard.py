@@ -265,7 +265,7 @@ def test_hostile_text_is_shown(hostile: TestClient, hostile_views: dict[str, str
     assert IMAGE in shown
     assert SCRIPT in shown
     assert "safe[U+202E]gnp.exe" in shown
-    assert "␛[31mred" in shown
+    assert "[U+001B][31mred" in shown
 
 
 def test_cells_of_the_matrix_lead_to_exactly_their_trials(hostile: TestClient, hostile_views: dict[str, str]) -> None:
@@ -438,3 +438,20 @@ def test_the_diff_of_a_turn(diffs: tuple[TestClient, dict[str, str]]) -> None:
     link = next(link for link in facts.links if "turn=1" in link)
     assert "a.py" in page(client, link).text
     assert "no diff of turn 7 was recorded" in page(client, f"{addresses['none']}?turn=7").text
+
+
+def test_the_demonstration_is_the_same_at_every_call(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        write_demo(tmp_path / name)
+    files = [path.relative_to(tmp_path / "a") for path in (tmp_path / "a").rglob("*") if path.is_file()]
+    assert len(files) > 20
+    assert all((tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes() for file in files)
+
+
+def test_the_demonstration_has_something_of_everything(demo: TestClient) -> None:
+    runs = demo.get("/api/runs").json()["items"]
+    assert {run["verdict"] for run in runs} >= {"pass", "fail", "partial", "incomplete"}
+    assert {run["kind"] for run in runs} == {"eval", "experiment"}
+    assert demo.get("/api/comparisons").json()["items"]
+    verdicts = {item["verdict"] for item in demo.get("/api/outcomes?limit=1000").json()["items"]}
+    assert verdicts == {"pass", "fail", "error", "skipped"}

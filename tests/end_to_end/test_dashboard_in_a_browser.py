@@ -59,12 +59,12 @@ def browser() -> Iterator[Any]:
 
 
 class Server:
-    """`vally serve` over a directory, in a process of its own."""
+    """`vally serve` in a process of its own."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *words: str) -> None:
         self.root = root
         environ = {**os.environ, "PYTHONUNBUFFERED": "1"}
-        command = [sys.executable, "-m", "vally", "serve", "runs", "--port", "0"]
+        command = [sys.executable, "-m", "vally", "serve", *(words or ["runs"]), "--port", "0"]
         self._process = subprocess.Popen(
             command,
             cwd=root,
@@ -383,3 +383,18 @@ def test_a_growing_run_is_renewed_without_moving_the_focus(browser: Any, tmp_pat
         tab.close()
     finally:
         server.stop()
+
+
+def test_the_demonstration_is_served_without_any_results(browser: Any, tmp_path: Path) -> None:
+    server = Server(tmp_path, "--demo")
+    try:
+        tab = Tab(browser, server)
+        page = tab.open("/")
+        assert page.locator("tbody").count() == 10
+        page.locator("tbody th a").nth(2).click()
+        assert page.locator("#matrix").is_visible()
+        assert tab.problems == []
+        tab.close()
+    finally:
+        server.stop()
+    assert list(tmp_path.iterdir()) == []

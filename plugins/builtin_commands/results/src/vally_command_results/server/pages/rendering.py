@@ -77,6 +77,8 @@ class Pages:
             loader=PackageLoader("vally_command_results.server"),
             autoescape=True,
             undefined=StrictUndefined,
+            # An upgrade while the server runs must not mix its templates with the code of before.
+            auto_reload=False,
             trim_blocks=True,
             lstrip_blocks=True,
         )

@@ -17,15 +17,12 @@ _ACTING = re.compile(
 
 
 def visible(text: str) -> str:
-    """The text with signs in place of characters that act: `␛` for escape, `[U+202E]` for an override."""
+    """The text with the number of each character that acts in its place, such as `[U+202E]` for an override."""
     return _ACTING.sub(_sign, _LINE_ENDS.sub("\n", text))
 
 
 def _sign(match: re.Match[str]) -> str:
-    code = ord(match[0])
-    if code < 0x20:
-        return chr(0x2400 + code)
-    return "␡" if code == 0x7F else f"[U+{code:04X}]"
+    return f"[U+{ord(match[0]):04X}]"
 
 
 def name(value: object, limit: int = NAME_LENGTH) -> str:
