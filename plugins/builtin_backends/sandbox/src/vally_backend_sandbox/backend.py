@@ -34,7 +34,7 @@ from vally_backend_sandbox.launching import Limits
 from vally_backend_sandbox.mounts import View
 from vally_backend_sandbox.probing import UNAVAILABLE, find_bwrap
 from vally_backend_sandbox.runner import Confinement, SandboxRunner
-from vally_backend_sandbox.views import Views
+from vally_backend_sandbox.views import Views, is_apart
 
 
 class SandboxBackend(LocalBackend):
@@ -107,7 +107,8 @@ class SandboxBackend(LocalBackend):
         """Who starts the processes of graders when a recorded trajectory is graded."""
         resources, item, options = self._usable(), request.item, request.options
         private = _fresh_directory(resources.scratch.directory)
-        writable = [private] if request.work_dir is None else [private, request.work_dir]
+        named = request.work_dir or Path(request.trajectory.work_dir)
+        writable = [private, *([named] if is_apart(named, item) else [])]
         view = self._usable_views().graders(_fresh_directory(private), item, options, writable)
 
         def close() -> None:

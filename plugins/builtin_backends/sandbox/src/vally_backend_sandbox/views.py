@@ -109,6 +109,14 @@ class Views:
         return any(real.is_relative_to(given.resolve()) for given in (*self._args.ro, *self._args.rw))
 
 
+def is_apart(directory: Path, item: TrialItem) -> bool:
+    """Whether a recorded workspace is a directory in which neither the project nor the system lies."""
+    if not directory.is_absolute() or not directory.is_dir() or not _can_be_hidden(directory):
+        return False
+    real = directory.resolve()
+    return not any(path.resolve().is_relative_to(real) for path in _project(item))
+
+
 def _project(item: TrialItem) -> list[Path]:
     return [item.project_root, item.spec_dir, item.spec_path.parent]
 

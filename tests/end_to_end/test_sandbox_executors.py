@@ -1,0 +1,172 @@
+"""Every executor in the sandbox, against the scripted model."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import agents
+import plain_mcp_server
+import pytest
+from agent_scenarios import AGENTS, MCP_IN_STREAM, call, config, shell, write
+from checkout import ROOT
+from programs import records_of
+
+from vally.testing import CliResult, MockLlm, run_cli
+
+pytestmark = [
+    pytest.mark.heavy,
+    pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed"),
+]
+FAKE_ACP = ROOT / "plugins" / "builtin_executors" / "acp" / "tests" / "fake_agent.py"
+KEY = "canary-19d2-agent-key"
+HIDDEN = "canary-61aa-expected-answer"
+DONE = {"type": "completed"}
+MODEL = {"model": "mock-model"}
+
+
+class Project:
+    """A project with something to hide, below a home directory that is hidden as well."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root / "project"
+        for path in (self.root, root / "home", root / "tmp"):
+            path.mkdir()
+        (self.root / "expected.txt").write_text(HIDDEN)
+        self.env = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(root / "home"),
+            "TMPDIR": str(root / "tmp"),
+            "VALLY_CACHE_DIR": str(root / "cache"),
+            "SCENARIO_API_KEY": KEY,
+            "TEAM_HEADER": "team",
+        }
+
+    def write(self, executor: dict[str, Any], stimulus: dict[str, Any], **defaults: Any) -> None:
+        defaults = {"executor": executor, "timeout": "60s", **defaults}
+        spec = {"name": "e", "defaults": defaults, "stimuli": [{"name": "s", "graders": [DONE], **stimulus}]}
+        (self.root / "eval.yaml").write_text(json.dumps(spec))
+
+    def run(self, *words: str) -> CliResult:
+        arguments = ["eval", "-e", "eval.yaml", "--output-dir", "out", "--backend", "sandbox", *words]
+        result = run_cli(arguments, cwd=self.root, env=self.env)
+        assert "Traceback" not in result.stdout + result.stderr
+        return result
+
+    def trial(self, *words: str) -> dict[str, Any]:
+        result = self.run(*words)
+        assert (self.root / "out").is_dir(), result.stderr
+        return records_of(self.root)[0]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path)
+
+
+def look(project: Project) -> str:
+    return f"cat {project.root}/expected.txt {project.root}/eval.yaml; echo x > {project.root}/x; echo looked"
+
+
+def check(record: dict[str, Any], project: Project) -> None:
+    """The agent worked, and saw nothing it must not see."""
+    assert record["status"] == "success", record.get("errorInfo")
+    assert record["gradeResult"]["passed"], record["gradeResult"]
+    events = json.dumps(record["trajectory"]["events"])
+    assert "looked" in events
+    assert HIDDEN not in events
+    assert not (project.root / "x").exists()
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_agents_by_their_command_lines(name: str, project: Project) -> None:
+    agent: agents.Agent = getattr(agents, name)()
+    project.env["PATH"] = f"{agent.program.parent}:{project.env['PATH']}"
+    prompt = "\n".join([write(name, "made.txt", "made"), shell(name, look(project)), "!say Done."])
+    graders = [DONE, {"type": "file-contains", "config": {"path": "made.txt", "value": "made"}}]
+    with MockLlm(api_key=KEY) as model:
+        executor = {"name": "command", "config": config(name, model.url)}
+        project.write(executor, {"prompt": prompt, "graders": graders}, **MODEL)
+        check(project.trial("--backend-args", "network=host"), project)
+
+
+def test_an_agent_that_asks_its_model_outside_needs_no_network(project: Project) -> None:
+    prompt = "\n".join([f"!tool bash {json.dumps({'command': look(project) + '; ls /sys/class/net'})}", "!say Done."])
+    with MockLlm(api_key=KEY) as model:
+        provider = {"type": "openai", "baseUrl": f"{model.url}/v1", "apiKeyEnv": "SCENARIO_API_KEY"}
+        project.write({"name": "openai-tools", "config": {"provider": provider}}, {"prompt": prompt}, **MODEL)
+        check(project.trial(), project)
+
+
+def test_an_agent_of_the_protocol(project: Project) -> None:
+    script = project.root / "script.json"
+    steps = [{"shell": f"({look(project)}) > seen.txt 2>&1"}, {"text": "looked"}]
+    script.write_text(json.dumps({"prompts": [steps]}))
+    command = [sys.executable, str(FAKE_ACP), str(script)]
+    seen = {"command": "sh", "args": ["-c", "grep -q looked seen.txt && ! grep canary seen.txt"]}
+    graders = [DONE, {"type": "run-command", "config": seen}]
+    project.write({"name": "acp", "config": {"command": command}}, {"prompt": "hi", "graders": graders})
+    check(project.trial("--backend-args", f"ro={script}"), project)
+
+
+def test_the_copilot_runtime(project: Project) -> None:
+    project.env |= {"COPILOT_CLI_PATH": str(agents.copilot_runtime()), "COPILOT_SKIP_CLI_DOWNLOAD": "1"}
+    prompt = "\n".join([shell("copilot", look(project)), "!say Done."])
+    with MockLlm() as model:
+        provider = {"type": "openai", "baseUrl": f"{model.url}/v1", "apiKeyEnv": "SCENARIO_API_KEY"}
+        project.write({"name": "copilot-sdk", "config": {"provider": provider}}, {"prompt": prompt}, **MODEL)
+        check(project.trial("--backend-args", "network=host"), project)
+
+
+def test_the_copilot_runtime_cannot_do_without_a_network(project: Project) -> None:
+    project.write({"name": "copilot-sdk"}, {"prompt": "hi"})
+    record = project.trial()
+    assert record["errorInfo"]["code"] == "unsupported-option"
+    assert "network 'none'" in record["errorInfo"]["message"]
+
+
+def mcp_server(**fields: Any) -> dict[str, Any]:
+    return {"type": "stdio", "command": sys.executable, "args": [plain_mcp_server.__file__], **fields}
+
+
+def test_a_server_in_a_directory_of_its_own_is_visible(project: Project) -> None:
+    agent = agents.copilot()
+    project.env["PATH"] = f"{agent.program.parent}:{project.env['PATH']}"
+    (project.root / "tools").mkdir()
+    prompt = "\n".join([shell("copilot", look(project)), call(MCP_IN_STREAM["copilot"], a=1, b=2), "!say Done."])
+    called = {"type": "tool-calls", "config": {"required": [MCP_IN_STREAM["copilot"]]}}
+    with MockLlm(api_key=KEY) as model:
+        executor = {"name": "command", "config": config("copilot", model.url)}
+        servers = {"calc": mcp_server(cwd="tools")}
+        stimulus = {"prompt": prompt, "environment": {"mcpServers": servers}, "graders": [DONE, called]}
+        project.write(executor, stimulus, **MODEL)
+        words = ("--backend-args", "network=host", "--backend-args", f"ro={plain_mcp_server.__file__}")
+        check(project.trial(*words), project)
+
+
+def test_a_server_beside_the_spec_is_refused(project: Project) -> None:
+    agent = agents.copilot()
+    project.env["PATH"] = f"{agent.program.parent}:{project.env['PATH']}"
+    executor = {"name": "command", "config": config("copilot", "http://127.0.0.1:9")}
+    project.write(executor, {"prompt": "hi", "environment": {"mcpServers": {"calc": mcp_server()}}}, **MODEL)
+    record = project.trial("--backend-args", "network=host")
+    assert record["errorInfo"]["code"] == "unsupported-option"
+    assert f"--backend-args ro={project.root}" in record["errorInfo"]["message"]
+
+
+def test_recorded_trials_are_graded_in_a_sandbox(project: Project, tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    lines = {"reads": f"grep -q canary {project.root}/expected.txt", "writes": f"! touch {project.root}/x"}
+    lines["key"] = 'test -z "$SCENARIO_API_KEY"'
+    graders = [{"type": "run-command", "config": {"command": "sh", "args": ["-c", line]}} for line in lines.values()]
+    project.write({"name": "mock"}, {"prompt": "hi", "graders": graders})
+    assert project.run("--skip-grade", "--workspace", str(kept)).exit_code == 0
+    (results,) = (project.root / "out").glob("*/results.jsonl")
+    words = ["grade", str(results), "--eval-spec", "eval.yaml", "--backend", "sandbox", "--output", "json"]
+    result = run_cli([*words, "--require-pass"], cwd=project.root, env=project.env)
+    assert result.exit_code == 0, result.stdout + result.stderr
+    assert list(Path(project.env["TMPDIR"]).iterdir()) == []
