@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from vally import CamelConfig, NonEmpty, ProviderSettings, SpecFile
 from vally_executor_copilot_sdk.permissions import Policy
@@ -25,7 +25,8 @@ class CopilotConfig(CamelConfig):
     `provider` is a model endpoint of one's own; without it the subscription is used. `cli_path` names the runtime or
     the CLI. With `config_discovery` and `builtin_skills` the agent gets more than the spec lists. `ask_user` holds
     answers to the agent's questions. `sessions_per_client` bounds the sessions that one runtime process serves at
-    once. The backend applies `pass_env` and `home` to the environment that the executor gets.
+    once. `cassette_dir` is relative to the eval. The backend applies `pass_env` and `home` to the environment that
+    the executor gets.
     """
 
     provider: ProviderSettings | None = None
@@ -46,3 +47,18 @@ class CopilotConfig(CamelConfig):
     sessions_per_client: Annotated[int, Field(gt=0, le=MOST_SESSIONS)] | None = None
     pass_env: list[NonEmpty] = Field(default_factory=list)
     home: Literal["private", "host"] = "private"
+    cassette: Literal["off", "record", "replay"] = "off"
+    cassette_dir: NonEmpty = "cassettes"
+    cassette_match: Literal["sequence", "strict"] = "sequence"
+
+    @model_validator(mode="after")
+    def _fit_for_cassettes(self) -> Self:
+        if self.cassette == "off":
+            return self
+        if self.provider is None:
+            raise ValueError(f"'cassette: {self.cassette}' needs 'provider'")
+        if self.cassette == "record":
+            return self
+        # Nobody is asked, so that no key is needed either.
+        unasked = self.provider.model_copy(update={"api_key_env": None, "bearer_token_env": None})
+        return self.model_copy(update={"provider": unasked})

@@ -18,6 +18,7 @@ from vally import (
     Stimulus,
     Trajectory,
 )
+from vally_executor_copilot_sdk.cassette_trial import open_cassette
 from vally_executor_copilot_sdk.client import RuntimeClient
 from vally_executor_copilot_sdk.clients import ClientChooser, check_login, standalone_settings
 from vally_executor_copilot_sdk.config import CopilotConfig
@@ -69,15 +70,17 @@ class CopilotExecutor:
             self._say_once(config.provider.notice, options)
         access = model_access(config.provider, options)
         runtime = await self._runtime(config.cli_path, options)
+        cassette = await open_cassette(config, stimulus, options, access.model)
         choice = self._chooser.choose(
             config,
             options,
             access,
             runtime,
             lambda text: self._say_once(text, options),
-            self.request_handler(config, options),
+            self.request_handler(config, options) if cassette is None else cassette.handler,
         )
-        return await Trial(config, stimulus, options, self.pool, choice).run()
+        trial = Trial(config, stimulus, options, self.pool, choice)
+        return await (trial.run() if cassette is None else cassette.run(trial.run))
 
     def request_handler(self, config: CopilotConfig, options: ExecutorOptions) -> CopilotRequestHandler | None:
         """Who gets the model calls of a trial in this process; None lets the runtime make them itself.
