@@ -99,6 +99,16 @@ class MuteJudge(LocalJudge):
         raise JudgeError("nobody answers", kind="transport")
 
 
+class ToldJudge(LocalJudge):
+    """Starts only when it knows the run, and says where it may keep files."""
+
+    def prepare(self, context: RunContext) -> None:
+        self.told = str(context.cache_dir)
+
+    def preflight(self, model: str) -> str:
+        return f"keeps files in {self.told}"
+
+
 class NoDaemon(Ended):
     async def prepare(self, args: object, context: RunContext) -> None:
         raise BackendError("no daemon runs", code="backend-unavailable", hints=("start it",))
@@ -137,6 +147,7 @@ CASES: Sequence[tuple[Record, str, str]] = (
     (judge("x-local", LocalJudge, "x"), "ready", ""),
     (judge("x-remote", RemoteJudge, "x", "y"), "needs-config", "needs an address, type x or y"),
     (judge("x-default", RemoteJudge), "missing", "needs an address"),
+    (judge("x-told", ToldJudge, "y"), "ready", "keeps files in "),
     (judge("x-mute", MuteJudge, "z"), "missing", "nobody answers"),
     (backend("x-no-daemon", NoDaemon), "missing", "no daemon runs"),
     (backend("x-lazy", Lazy), "ready", "two slots"),

@@ -84,11 +84,14 @@ async def _examples(
     return Answer(NEEDS_CONFIG, f"cannot start as it is with any of {', '.join(others)}", reasons)
 
 
-async def ask_judge(host: PluginHost, record: Record, _: CliContext) -> Answer:
+async def ask_judge(host: PluginHost, record: Record, context: CliContext) -> Answer:
     """Ask without a provider; one that needs a provider says so."""
     assert isinstance(record, JudgeSpec)
     judge = host.create(record)
     try:
+        prepare = getattr(judge, "prepare", None)
+        if prepare is not None:
+            await invoke(prepare, _run_context(context), blocking=record.blocking)
         await invoke(judge.configure, None, blocking=record.blocking)
     except JudgeError as error:
         if not record.provider_types:
