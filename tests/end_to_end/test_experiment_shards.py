@@ -246,3 +246,13 @@ def test_a_shard_of_nothing_is_a_shard(kit: Experiments) -> None:
     directories = shards(kit, 5)
     assert (kit.root / directories[4] / "shard-manifest.json").is_file()
     assert merge(kit, directories).exit_code == 0
+
+
+def test_an_empty_shard_is_reported_like_any_other(kit: Experiments) -> None:
+    kit.make({"plain": "right", "skilled": "right"})
+    result = kit.run("--shard", "4/4", "--run-id", "r", "--html", "--junit")
+    assert (result.exit_code, "0 of 0 evals" in result.stdout) == (0, True), result.stdout
+    assert "failed and is disabled" not in result.stdout + result.stderr
+    left = {path.name for path in (kit.root / "vally-experiment-results/r/shard-4-of-4").iterdir()}
+    assert {"report.md", "report.html", "plain", "skilled"} <= left
+    assert not {"eval-results.md", "eval-results.junit.xml"} & left

@@ -154,7 +154,9 @@ class Engine:
     def _variant_dirs(self) -> dict[str, Path]:
         if "" in self._output.parts:
             return {}
-        return {item.planned.variant: self._output.parts[item.part].path for item in self._plan.evals}
+        # A part without any eval, as in an empty shard, goes by the name of its directory.
+        names = {item.part: item.planned.variant for item in self._plan.evals}
+        return {names.get(part, part): directory.path for part, directory in self._output.parts.items()}
 
     async def _replay(self) -> None:
         """Let tallies and reporters see the records of earlier attempts, which are on disk already."""
