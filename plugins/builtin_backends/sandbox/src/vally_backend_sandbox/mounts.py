@@ -44,14 +44,11 @@ class View:
         return not any(map(self._hides, (_named(path), Path(os.path.realpath(path)))))
 
     def _hides(self, path: Path) -> bool:
-        for place in (path, *path.parents):
-            if place in self.rules:
-                return self.rules[place] == "hide"
-        return any(place in REPLACED for place in path.parents)
+        return _is_hidden(path, self.rules)
 
     def arguments(self, extra: Mapping[Path, Access]) -> list[str]:
         """The arguments of `bwrap`; `extra` are further rules for one process."""
-        rules = {**self.rules, **extra}
+        rules = _without_needless({**self.rules, **extra})
         made = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
         made += ["--bind", str(self._directory("shm")), str(SHARED_MEMORY)]
         for number, path in enumerate(SYSTEM_TEMPORARY):
@@ -68,6 +65,22 @@ class View:
         path = self.temporary / name
         path.mkdir(mode=0o700, exist_ok=True)
         return path
+
+
+def _is_hidden(path: Path, rules: Mapping[Path, Access]) -> bool:
+    for place in (path, *path.parents):
+        if place in rules:
+            return rules[place] == "hide"
+    return any(place in REPLACED for place in path.parents)
+
+
+def _without_needless(rules: Mapping[Path, Access]) -> dict[Path, Access]:
+    """Leave out what hides something in a hidden place: the mount would only tell its name."""
+    return {
+        path: access
+        for path, access in rules.items()
+        if access != "hide" or not _is_hidden(path, {place: rules[place] for place in rules if place != path})
+    }
 
 
 def _mount(path: Path, access: Access) -> list[str]:
