@@ -115,8 +115,9 @@ def test_two_graders_for_one_constraint(site: Site) -> None:
 def test_what_a_program_hands_over_takes_the_place_of_an_installed_one(site: Site, work: Path) -> None:
     site.grader("a-plugin", "1.0", "same", module="a_mod")
     own = GraderSpec(name="same", summary="own", factory=object)
+    other = GraderSpec(name="same", summary="other", factory=object)
     plugins = PluginHost(sources=PluginSources(objects=(own,)))
     assert plugins.require("grader", "same") is own
     assert plugins.warnings() == []
     with pytest.raises(PluginError, match="grader 'same' is provided by"):
-        PluginHost(sources=PluginSources(objects=(own, own))).require("grader", "same")
+        PluginHost(sources=PluginSources(objects=(own, other))).require("grader", "same")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -106,12 +107,9 @@ def test_a_cassette_that_is_not_there(tmp_path: Path) -> None:
 def test_where_it_lies(tmp_path: Path) -> None:
     def place(item_id: str, name: str = "s", model: str = "m") -> str:
         options = executor_options(tmp_path, item_id=item_id, spec_dir=tmp_path)
-        given = stimulus("x").model_copy(update={"name": name}) if hasattr(stimulus("x"), "model_copy") else None
-        if given is None:
-            from dataclasses import replace
-
-            given = replace(stimulus("x"), name=name)
-        return cassette_file("tapes", given, options, model).relative_to(tmp_path).as_posix()
+        return (
+            cassette_file("tapes", replace(stimulus("x"), name=name), options, model).relative_to(tmp_path).as_posix()
+        )
 
     assert place("evals/eval.yaml::main::m::s::trial-2") == "tapes/eval.yaml/s/m/trial-2.jsonl"
     assert place("evals/eval.yaml::slow::m::s::trial-0") == "tapes/eval.yaml/s/slow-m/trial-0.jsonl"
@@ -140,11 +138,12 @@ def test_paths_that_json_would_write_otherwise_are_refused(name: str) -> None:
 def test_what_changes_each_time_is_not_compared() -> None:
     def text(moment: str, key: str, prompt: str = "p") -> str:
         content = f"<current_datetime>{moment}</current_datetime> {prompt}"
-        return json.dumps({"prompt_cache_key": key, "messages": [{"role": "user", "content": content}]})
+        ident = f"msg_77d44102-23ac-410f-7048-1393{key * 8}"
+        return json.dumps({"prompt_cache_key": key, "messages": [{"role": "user", "id": ident, "content": content}]})
 
-    one = request_hash(text("2026-01-01T00:00:00Z", "k"))
-    assert one == request_hash(text("2027-12-31T00:00:00Z", "l"))
-    assert one != request_hash(text("2026-01-01T00:00:00Z", "k", "q"))
+    one = request_hash(text("2026-01-01T00:00:00Z", "a"))
+    assert one == request_hash(text("2027-12-31T00:00:00Z", "b"))
+    assert one != request_hash(text("2026-01-01T00:00:00Z", "a", "q"))
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from vally import ExecutorError, canonical_json
 _CLIENT = "{{vally:client}}"
 _TRIAL_ID = "{{vally:trial-id}}"
 _TIME = re.compile(r"<current_datetime>[^<]*</current_datetime>")
-_UUID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
+_UUID = re.compile(r"(?<![0-9a-f])[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}(?![0-9a-f])")
 _OF_ONE_SESSION = frozenset({"prompt_cache_key", "safety_identifier"})
 _PLAIN = re.compile(r"[ !#-\[\]-~]*")
 
