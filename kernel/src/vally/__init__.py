@@ -147,6 +147,7 @@ _NAMES = {
     "vally.spec.masking": "hide_placeholders",
     "vally.spec.schema": "json_schema",
     "vally.run.verdicts": "EvalRules StimulusTally TrialFacts",
+    "vally.text.addresses": "is_loopback",
     "vally.text.display": (
         "clip_middle cut_evidence describe_grader_value join_capped one_line_evidence sanitise strip_controls"
     ),

@@ -369,6 +369,7 @@ from vally.spec import validate_eval_spec as validate_eval_spec
 from vally.spec.codes import DIAGNOSTIC_CODES as DIAGNOSTIC_CODES
 from vally.spec.masking import hide_placeholders as hide_placeholders
 from vally.spec.schema import json_schema as json_schema
+from vally.text.addresses import is_loopback as is_loopback
 from vally.text.display import clip_middle as clip_middle
 from vally.text.display import cut_evidence as cut_evidence
 from vally.text.display import describe_grader_value as describe_grader_value

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
+from vally import is_loopback
 from vally.testing import run_cli
-from vally_command_mock_llm.command import is_loopback
 
 
 @contextmanager

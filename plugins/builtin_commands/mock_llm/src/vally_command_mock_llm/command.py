@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import signal
 import threading
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ from typing import Any
 
 import click
 
-from vally import KEY_VALUE, CliContext, VallyError, display_options, print_warning
+from vally import KEY_VALUE, CliContext, VallyError, display_options, is_loopback, print_warning
 from vally.testing import MockLlm
 
 POLL_S = 0.5
@@ -80,13 +79,3 @@ def _signalled() -> Iterator[threading.Event]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def is_loopback(host: str) -> bool:
-    """Whether an address is reached from this machine only."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

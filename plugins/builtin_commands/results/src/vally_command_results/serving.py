@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ipaddress
 import logging
 import socket
 import tempfile
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from vally import VallyError, plural, print_warning
+from vally import VallyError, is_loopback, plural, print_warning
 from vally_command_results.importing.session import require_directory
 from vally_command_results.server.guard import AllowedHosts
 from vally_command_results.server.site import Site
@@ -94,19 +93,10 @@ def _listening(host: str, port: int) -> Iterator[socket.socket]:
 
 
 def _warn_about(options: Mapping[str, Any]) -> None:
-    if not _is_loopback(options["host"]):
+    if not is_loopback(options["host"]):
         print_warning("reachable from other machines; there is no authentication")
     if "*" in options["allowed_hosts"]:
         print_warning("--allowed-host '*' turns the check of host names off; any web page can then read the results")
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _say(options: Mapping[str, Any], label: str, count: int, port: int) -> None:

@@ -1,10 +1,13 @@
-"""The first tables."""
+"""The first tables.
+
+A second version that changes them has to freeze them here, as they are now, and to change what this one made.
+"""
 
 from __future__ import annotations
 
 from alembic import op
 
-from vally_command_results.store.migrations.tables_0001 import metadata
+from vally_command_results.store.schema import metadata
 
 revision = "0001"
 down_revision = None
