@@ -120,5 +120,6 @@ def _config(config: Mapping[str, Any]) -> str:
     given = {key: value for key, value in config.items() if value is not None}
     if not given:
         return ""
-    shown = json.dumps(given, ensure_ascii=False, indent=2)
+    # PostgreSQL does not keep the order of keys, so every store shows them sorted.
+    shown = json.dumps(given, ensure_ascii=False, indent=2, sort_keys=True)
     return shown if len(shown) <= CONFIG_LENGTH else f"{shown[:CONFIG_LENGTH]}\n…"
