@@ -124,6 +124,20 @@ def test_the_system_s_temporary_directory_is_the_trial_s_own(project: Project) -
     assert not any(Path(top, name).exists() for top in ("/tmp", "/var/tmp", "/dev/shm"))
 
 
+def test_the_kernel_s_settings_cannot_be_written(project: Project) -> None:
+    files = "/proc/sys/kernel/core_pattern /proc/sys/vm/drop_caches /proc/sysrq-trigger /sys/kernel/uevent_helper"
+    files += " /sys/power/state /sys/fs/cgroup/pids/cgroup.procs /sys/fs/cgroup/cgroup.procs"
+    said = project.output(f"for file in {files}; do test -w $file && echo REACHED $file; done; echo end")
+    assert said.split() == ["end"]
+
+
+def test_a_program_inherits_nothing_but_its_streams(project: Project) -> None:
+    said = project.output("ls /proc/$$/fd | tr '\\n' ' '; trap; ulimit -c; grep SigIgn /proc/$$/status")
+    descriptors = said.split()[:3]
+    assert descriptors == ["0", "1", "2"]
+    assert f"{0:016x}" in said
+
+
 def test_there_is_no_way_to_more_rights(project: Project) -> None:
     lines = "umount /home\nmount -t tmpfs x /mnt\nunshare -r umount /home\ngrep CapEff /proc/self/status\nls -A /home"
     said = project.output(lines)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from vally.testing import Case, backend_contract
 from vally_backend_sandbox import plugin
 
+pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
 (RECORD,) = plugin.vally_backends()
 
 

@@ -56,8 +56,10 @@ class View:
                 made += ["--bind", str(self._directory(f"tmp-{number}")), str(path)]
         for path in sorted(rules, key=lambda path: len(path.parts)):
             made += _mount(path, rules[path])
+        # Settings of the kernel belong to root, and rights to change them need no capability.
+        kernel = ["/proc"] if os.geteuid() == 0 else []
         closed = [str(path) for path, access in rules.items() if access == "hide" and path.is_dir()]
-        for place in ["/dev", *closed]:
+        for place in ["/dev", *kernel, *closed]:
             made += ["--remount-ro", place]
         return made
 
