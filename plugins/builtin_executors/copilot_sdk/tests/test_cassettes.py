@@ -48,6 +48,7 @@ class Tapes:
     def __init__(self, root: Path, make_runs: Callable[..., Any]) -> None:
         self.root = root
         self._make_runs = make_runs
+        self.warnings: list[str] = []
 
     async def trial(
         self, place: str, llm: MockLlm, cassette: str, *prompts: str, provider: dict[str, Any], **keys: Any
@@ -67,7 +68,7 @@ class Tapes:
             return text.replace(SECRET, "<redacted>")
 
         try:
-            return await runs(*told, config=config, redact=redact), runs.work
+            return await runs(*told, config=config, redact=redact, warn=self.warnings.append), runs.work
         finally:
             await runs.executor.shutdown()
 
@@ -126,13 +127,13 @@ async def test_a_changed_prompt(tapes: Tapes, provider: Any, llm: MockLlm) -> No
 
 async def test_more_and_fewer_requests_than_recorded(tapes: Tapes, provider: Any, llm: MockLlm) -> None:
     await tapes.trial("first", llm, "record", "one\n!say 1", "two\n!say 2", provider=provider())
-    warnings: list[str] = []
-    _, _ = await tapes.trial("second", llm, "replay", "one\n!say 1", provider=provider())
+    await tapes.trial("second", llm, "replay", "one\n!say 1", provider=provider())
+    assert [text.partition(" (")[0] for text in tapes.warnings] == ["calls of the cassette that were not asked for: 1"]
     with pytest.raises(ExecutorError, match="exchange 2 of agent 0: nothing more was recorded") as caught:
         await tapes.trial("third", llm, "replay", "one", "two", "three", provider=provider())
     assert caught.value.code == "cassette-miss"
     assert caught.value.trajectory is not None
-    assert not warnings
+    assert len(tapes.warnings) == 1
 
 
 async def test_no_cassette_of_a_trial_that_failed(tapes: Tapes, provider: Any, llm: MockLlm) -> None:
@@ -142,3 +143,27 @@ async def test_no_cassette_of_a_trial_that_failed(tapes: Tapes, provider: Any, l
     with pytest.raises(ExecutorError, match="there is no cassette") as caught:
         await tapes.trial("second", llm, "replay", "x", provider=provider())
     assert caught.value.code == "cassette-miss"
+
+
+async def test_sub_agents_and_calls_that_were_tried_again(tapes: Tapes, provider: Any, llm: MockLlm) -> None:
+    inner = 'inner\n!tool bash {"command": "echo sub > sub.txt", "description": "d"}\n!say inner done'
+    task = {"agent_type": "general-purpose", "name": "h", "mode": "sync", "description": "d", "prompt": inner}
+    prompt = f"x\n!fail 500 times=1\n!tool task {json.dumps(task)}\n!say outer done"
+    recorded, first = await tapes.trial("first", llm, "record", prompt, provider=provider())
+    lines = [json.loads(line) for line in tapes.file.read_text().splitlines()][1:]
+    assert {line["agent"] for line in lines} == {0, 1}
+    assert sorted({line["status"] for line in lines}) == [200, 500]
+    asked = len(llm.requests)
+    replayed, second = await tapes.trial("second", llm, "replay", prompt, provider=provider(), cassetteMatch="strict")
+    assert len(llm.requests) == asked
+    assert facts(replayed, second) == facts(recorded, first)
+    assert (second / "sub.txt").read_text() == "sub\n"
+    assert not tapes.warnings
+
+
+async def test_a_file_that_is_no_cassette(tapes: Tapes, provider: Any, llm: MockLlm) -> None:
+    await tapes.trial("first", llm, "record", "x\n!say y", provider=provider())
+    tapes.file.write_text(tapes.file.read_text()[:-40])
+    with pytest.raises(ExecutorError, match=r"trial-0\.jsonl:2: not JSON: ") as caught:
+        await tapes.trial("second", llm, "replay", "x\n!say y", provider=provider())
+    assert (caught.value.code, caught.value.retryable) == ("cassette-invalid", False)

@@ -56,8 +56,8 @@ class CassetteTrial:
         from vally_executor_copilot_sdk.cassette_handler import Player
 
         if isinstance(self.handler, Player):
-            if self.handler.left:
-                self._options.warn(f"{self.handler.left} exchanges of the cassette were not asked for ({self._path})")
+            if left := self.handler.left:
+                self._options.warn(f"calls of the cassette that were not asked for: {left} ({self._path})")
             return
         if trajectory.end_reason in _UNFINISHED:
             return
