@@ -85,6 +85,8 @@ READS = {
     "project": "ls -A {root} | grep .",
     "expected-by-process": "cat /proc/1/root{root}/expected.txt",
     "home": "cat {home}/.netrc",
+    "password-hashes": "cat /etc/shadow /etc/shadow- | grep .",
+    "host-keys": "ls /etc/ssh | grep .",
     "results": "ls -d {root}/out",
     "cache": "ls {cache} | grep .",
     "environment-of-vally": "cat /proc/*/environ | tr '\\0' '\\n' | grep canary",

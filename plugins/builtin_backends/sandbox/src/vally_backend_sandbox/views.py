@@ -15,6 +15,11 @@ from vally_backend_sandbox.config import SandboxArgs
 from vally_backend_sandbox.mounts import REPLACED, View
 
 HIDDEN = tuple(map(Path, ("/home", "/root", "/run")))
+CREDENTIALS = tuple(
+    Path("/etc", name)
+    for name in ("shadow", "shadow-", "gshadow", "gshadow-", "ssh", "ssl/private", "sudoers", "sudoers.d")
+)
+"""What only root can read, who in a sandbox is still the owner."""
 SYSTEM = tuple(map(Path, ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/proc", "/dev", "/sys")))
 INSTALLATIONS = ("DOTNET_ROOT", "GOROOT", "JAVA_HOME", "NVM_DIR", "PYENV_ROOT", "RUSTUP_HOME", "VIRTUAL_ENV")
 """Variables that name where programs of `PATH` are installed, and hold no credentials."""
@@ -29,7 +34,7 @@ class Views:
         path = process_env.get("PATH", os.defpath).split(os.pathsep)
         named = [*path, *(process_env.get(name, "") for name in INSTALLATIONS)]
         self._programs = [Path(item) for item in named if Path(item).is_absolute()]
-        self._homes = [*HIDDEN, *_homes(process_env)]
+        self._hidden = [*HIDDEN, *CREDENTIALS, *_homes(process_env)]
         self._places = list(places)
 
     def agent(self, temporary: Path, item: TrialItem, options: TrialOptions, writable: Iterable[Path]) -> View:
@@ -53,7 +58,7 @@ class Views:
 
     def _base(self, temporary: Path, item: TrialItem, options: TrialOptions) -> View:
         view = View(temporary)
-        view.set("hide", (path for path in self._homes if _can_be_hidden(path)))
+        view.set("hide", (path for path in self._hidden if _can_be_hidden(path)))
         for path in (*_project(item), *self._places, *_run_directory(options)):
             if path.resolve() in REPLACED:
                 continue
