@@ -262,3 +262,37 @@ def test_preflight(make_judge: Make, llm: MockLlm) -> None:
     judge.configure(provider(llm, api_key="wrong"))
     with pytest.raises(JudgeError, match="HTTP 401"):
         anyio.run(run, judge)
+
+
+def test_a_session_that_is_refused(make_judge: Make, llm: MockLlm) -> None:
+    configured = provider(llm, base_url="not an address")
+    error = failure(make_judge(), configured, request(CALL))
+    assert error.kind == "transport"
+    assert "JSON-RPC" not in error.message
+
+
+def test_a_runtime_that_ends_while_it_is_asked(make_judge: Make, llm: MockLlm) -> None:
+    judge = make_judge()
+    judge.configure(provider(llm))
+    errors: list[JudgeError] = []
+
+    async def ask_and_wait() -> None:
+        with pytest.raises(JudgeError) as caught:
+            await judge.judge(request('!tool view {"path": "x"}\n!sleep 600'))
+        errors.append(caught.value)
+
+    async def run() -> None:
+        async with anyio.create_task_group() as group:
+            group.start_soon(ask_and_wait)
+            while not llm.requests:
+                await anyio.sleep(0.05)
+            for process in psutil.Process().children(recursive=True):
+                if "copilot" in process.name():
+                    process.kill()
+        reply = await judge.judge(request(CALL))
+        assert dict(reply.args) == {"score": 4}
+        await judge.shutdown()
+
+    anyio.run(run)
+    assert [error.kind for error in errors] == ["transport"]
+    assert "the Copilot runtime" in errors[0].message

@@ -104,8 +104,11 @@ class SessionConversation:
 
     async def _broken(self, error: Exception) -> EndpointError:
         failure = await self._client.failure_behind(error)
-        text = str(error) if failure is None else failure.message
-        return EndpointError(self._without_secrets(text or type(error).__name__))
+        if failure is not None:
+            return EndpointError(self._without_secrets(failure.message))
+        # The SDK puts its own words about the protocol before those of the runtime.
+        reason = str(error).rpartition("failed with message: ")[2] or type(error).__name__
+        return EndpointError(self._without_secrets(f"the Copilot runtime refused the session: {reason}"))
 
     def _begin(self) -> None:
         self._watch.begin()
