@@ -16,7 +16,6 @@ Int = BigInteger()
 Real = Float(53)
 Key = BigInteger().with_variant(Integer(), "sqlite")
 """Numbers that the database gives; SQLite gives them to plain integers only."""
-Json = JSON(none_as_null=True).with_variant(JSONB(none_as_null=True), "postgresql")
 
 
 class Timestamp(TypeDecorator[str]):
@@ -39,3 +38,28 @@ class Timestamp(TypeDecorator[str]):
             return value
         utc: datetime = value.astimezone(UTC)
         return f"{utc:%Y-%m-%dT%H:%M:%S}.{utc.microsecond // 1000:03d}Z"
+
+
+class OrderedJson(TypeDecorator[Any]):
+    """A JSON value whose mappings come back sorted by key: PostgreSQL keeps no order, so no order is kept anywhere."""
+
+    impl = JSON(none_as_null=True)
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        """The binary form where there is one."""
+        binary = dialect.name == "postgresql"
+        return dialect.type_descriptor(JSONB(none_as_null=True) if binary else JSON(none_as_null=True))
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> Any:
+        """Sort what was read."""
+        return _sorted(value)
+
+
+def _sorted(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _sorted(value[key]) for key in sorted(value)}
+    return [_sorted(item) for item in value] if isinstance(value, list) else value
+
+
+Json = OrderedJson()
