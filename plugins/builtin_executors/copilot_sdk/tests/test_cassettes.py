@@ -167,3 +167,12 @@ async def test_a_file_that_is_no_cassette(tapes: Tapes, provider: Any, llm: Mock
     with pytest.raises(ExecutorError, match=r"trial-0\.jsonl:2: not JSON: ") as caught:
         await tapes.trial("second", llm, "replay", "x\n!say y", provider=provider())
     assert (caught.value.code, caught.value.retryable) == ("cassette-invalid", False)
+
+
+async def test_an_endpoint_that_is_not_there_while_recording(tapes: Tapes, provider: Any, llm: MockLlm) -> None:
+    with MockLlm() as gone:
+        endpoint = {**provider(), "baseUrl": f"{gone.url}/v1"}
+    with pytest.raises(ExecutorError) as caught:
+        await tapes.trial("first", llm, "record", "x\n!say y", provider=endpoint)
+    assert (caught.value.code, caught.value.retryable) == ("provider-error", True)
+    assert not (tapes.root / "cassettes").exists()
