@@ -154,7 +154,7 @@ def test_an_experiment_has_what_its_records_need(tmp_path: Path) -> None:
     assert (run_dir / "plan.json").exists()
     manifest = json.loads((run_dir / "run-manifest.json").read_text())
     assert (manifest["kind"], manifest["runId"]) == ("experiment", "the-run")
-    assert watcher.seen[0] == ("start", ("experiment", ["off", "on"]))
+    assert watcher.seen[0] == ("start", ("experiment", ["never", "off", "on"]))
     assert {kind for kind, _ in watcher.seen[1:3]} == {"trial"}
     assert watcher.seen[-1] == ("complete", (2, b""))
     again = run(tmp_path, [], make)

@@ -109,9 +109,9 @@ def test_an_experiment_shows_its_variants(write_run: WriteRun, make: Make, vally
 def test_two_reporters_for_people_hide_no_trial(tmp_path: Path, write_run: WriteRun, make: Make) -> None:
     write_run(*make.three_trials())
     # Of two with one name neither is used.
-    second = ReporterSpec(name="console", summary="a second one", factory="nowhere:x")
-    result = run_cli(["show"], cwd=tmp_path, plugins=[second])
+    both = [ReporterSpec(name="console", summary=f"number {number}", factory="nowhere:x") for number in (1, 2)]
+    result = run_cli(["show"], cwd=tmp_path, plugins=both)
     assert result.exit_code == 1
     assert "reporter 'console' is provided by" in result.stderr
     for words in (["--trial", "0"], ["--output", "json"]):
-        assert run_cli(["show", *words], cwd=tmp_path, plugins=[second]).exit_code == 0
+        assert run_cli(["show", *words], cwd=tmp_path, plugins=both).exit_code == 0

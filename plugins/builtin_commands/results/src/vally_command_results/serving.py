@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
+import signal
 import socket
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -32,8 +34,10 @@ def serve_results(context: CliContext, options: Mapping[str, Any]) -> int:
         listener = stack.enter_context(_listening(options["host"], options["port"]))
         _warn_about(options)
         port = listener.getsockname()[1]
+        ending = Ending()
+        stack.enter_context(ending.on_signals())
         _say(options, label, count, port)
-        _run(site, listener, context, options)
+        _run(site, listener, context, options, ending)
     return 0
 
 
@@ -113,7 +117,7 @@ def _say(options: Mapping[str, Any], label: str, count: int, port: int) -> None:
         webbrowser.open(f"{address}/")
 
 
-def _run(site: Site, listener: socket.socket, context: CliContext, options: Mapping[str, Any]) -> None:
+def _run(site: Site, listener: socket.socket, context: CliContext, options: Mapping[str, Any], ending: Ending) -> None:
     import uvicorn
 
     from vally_command_results.server.app import make_app
@@ -132,5 +136,35 @@ def _run(site: Site, listener: socket.socket, context: CliContext, options: Mapp
     if context.display.verbose:
         logging.basicConfig(level=logging.INFO, format="%(message)s")
     server = uvicorn.Server(config)
-    with contextlib.suppress(KeyboardInterrupt):
-        server.run(sockets=[listener])
+    # The library would raise what ended it once more.
+    server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign, assignment]  # no other way to switch it off
+    ending.server = server
+    if not ending.asked:
+        asyncio.run(server.serve(sockets=[listener]))
+
+
+class Ending:
+    """Takes the signals that end a server, from the moment on in which people are told that it runs."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        self.server: Any = None
+
+    @contextlib.contextmanager
+    def on_signals(self) -> Iterator[None]:
+        """Take the signals inside the block."""
+        names = ("SIGINT", "SIGTERM", "SIGBREAK")
+        numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
+        before = {number: signal.signal(number, self._end) for number in numbers}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _end(self, *_: object) -> None:
+        if self.server is not None:
+            # A second signal does not wait for answers that are still being sent.
+            self.server.force_exit = self.asked
+            self.server.should_exit = True
+        self.asked = True
