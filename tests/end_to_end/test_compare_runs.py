@@ -90,7 +90,11 @@ def test_when_every_comparison_errors_the_record_is_written_and_the_exit_code_is
     assert result.exit_code == 1
     assert (summary["trialCount"], summary["meanScore"], summary["ciLow"], summary["ciHigh"]) == (0, 0, None, None)
     assert "Inconclusive" in result.stdout
-    assert "every comparison errored" in result.stderr
+    assert "  mean n/a  95% CI n/a   win rate n/a   0 trials, 2 errored, 0 unmatched" in result.stdout.splitlines()
+    evidence = json.loads((kit.root / "c.jsonl").read_text())["stimuli"][0]["trials"][0]["evidence"]
+    assert evidence
+    assert f"every comparison errored, the first with: {evidence}" in result.stderr
+    assert f"⚠ s (trial 0)  {evidence}" in result.stderr
 
 
 def test_a_single_pair_gives_no_bounds(kit: Comparisons) -> None:

@@ -58,7 +58,8 @@ def _stimulus(item: Record, width: int, style: Style) -> str:
     errored = len(item["trials"]) - len(counted)
     name = pad(name_line(item["stimulusName"]), width)
     arrow = style.paint(_ARROWS[sign], _COLORS[sign]) if counted else style.glyph("⚠")
-    return f"  {arrow} {name}   {mean:+.2f}   {counts}" + (f"   {errored} errored" if errored else "")
+    shown = f"{mean:+.2f}" if counted else "n/a  "
+    return f"  {arrow} {name}   {shown}   {counts}" + (f"   {errored} errored" if errored else "")
 
 
 def _trials(item: Record) -> Iterator[str]:
@@ -76,10 +77,10 @@ def _numbers(record: Record) -> str:
     parts = [f"{summary['trialCount']} trials, {summary['erroredCount']} errored, {unmatched} unmatched"]
     if record["censored"]:
         parts[0] += f", {len(record['censored'])} censored"
-    return (
-        f"  mean {summary['meanScore']:+.2f}  95% CI {_interval(summary['ciLow'], summary['ciHigh'])}"
-        f"   win rate {summary['winRate']:.1%}   {parts[0]}"
-    )
+    measured = summary["trialCount"] > 0
+    mean = f"{summary['meanScore']:+.2f}" if measured else "n/a"
+    wins = f"{summary['winRate']:.1%}" if measured else "n/a"
+    return f"  mean {mean}  95% CI {_interval(summary['ciLow'], summary['ciHigh'])}   win rate {wins}   {parts[0]}"
 
 
 def _interval(low: float | None, high: float | None) -> str:

@@ -22,6 +22,7 @@ from vally import (
     find_project,
     judge_cache,
     mean,
+    one_line,
     print_error,
     print_warning,
     provider_secrets,
@@ -157,8 +158,8 @@ class CompareSession:
             nonlocal done
             done += 1
             if self._shows_progress():
-                glyph = "⚠" if item.result.errored else "✔"
-                click.echo(f"[{done}/{total}] {glyph} {item.pair.baseline.label}", err=True)
+                glyph, reason = ("⚠", f"  {one_line(item.result.evidence)}") if item.result.errored else ("✔", "")
+                click.echo(f"[{done}/{total}] {glyph} {item.pair.baseline.label}{reason}", err=True)
 
         try:
             return await comparer.compare_all(
@@ -198,7 +199,10 @@ class CompareSession:
         summary = document["summary"]
         name = f"{document['baseline']} and {document['treatment']}"
         if not summary["trialCount"]:
-            self._fail(f"{name}: every comparison errored" if summary["erroredCount"] else f"{name}: nothing compared")
+            first = next((trial["evidence"] for item in document["stimuli"] for trial in item["trials"]), "")
+            self._fail(
+                f"{name}: every comparison errored, the first with: {first}" if first else f"{name}: nothing compared"
+            )
         if self._options["fail_on_regression"] and regressed(summary, self._min_effect):
             self._fail(f"{name}: the treatment is credibly worse")
         if self._options["repeats"]:
