@@ -26,7 +26,7 @@ class SkillReads:
         self._file_names = {skill.path.name for skill in skills}
 
     def of_call(self, tool: str, arguments: object) -> list[Skill]:
-        """Skills that a call takes up: named to a tool such as `activate_skill`, or their SKILL.md named by its path."""
+        """Skills that a call takes up: named to a tool such as `activate_skill`, or their SKILL.md by its path."""
         if not self._by_name:
             return []
         texts = list(_texts(arguments))
