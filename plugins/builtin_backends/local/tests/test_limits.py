@@ -71,6 +71,7 @@ def test_no_trial_starts_without_free_space(bench, monkeypatch) -> None:
     assert bench.run(bench.stimulus()).status == "success"
     assert len(bench.said) == 1
     assert bench.said[0].startswith("waiting for disk space: less than 1024 MiB are free for ")
+    assert bench.said[0].endswith("make room there, or ask for less with --backend-args min-free=SIZE")
 
 
 def _impatient(real):

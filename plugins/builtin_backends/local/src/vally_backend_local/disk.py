@@ -93,4 +93,7 @@ class FreeSpace:
         if self._said_at is None or now - self._said_at >= SAY_EVERY_S:
             self._said_at = now
             wanted = self._minimum / 2**20
-            self._say(f"waiting for disk space: less than {wanted:g} MiB are free for '{directory}'")
+            self._say(
+                f"waiting for disk space: less than {wanted:g} MiB are free for '{directory}';"
+                " make room there, or ask for less with --backend-args min-free=SIZE"
+            )
