@@ -318,16 +318,6 @@ async def test_a_token_that_github_does_not_know(run: Any) -> None:
     assert token not in trajectory.model_dump_json()
 
 
-async def test_a_network_that_is_not_there_is_refused(run: Any) -> None:
-    options = run.options()
-    options.runner.network = "none"
-    from vally.testing import stimulus
-
-    with pytest.raises(ExecutorError, match="network 'none'") as caught:
-        await run.executor.execute(stimulus("x"), options)
-    assert caught.value.code == "unsupported-option"
-
-
 async def test_shutting_down_ends_a_trial(run: Any, llm: MockLlm) -> None:
     async def shut_down() -> None:
         await until(lambda: sleeping(run))

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import httpx
     from copilot.copilot_request_handler import CopilotRequestContext
 
+    from vally_executor_copilot_sdk.forwarding import Gateway
+
 _KEPT_HEADERS = ("content-type", "retry-after")
 _NO_ANSWER = 400
 """A status that the runtime does not ask again after."""
@@ -45,10 +47,11 @@ class _Handler(CopilotRequestHandler):
 
 
 class Recorder(_Handler):
-    """Passes calls on and keeps them. Await `close` at the end."""
+    """Passes calls on, through `gateway` if there is one, and keeps them. Await `close` at the end."""
 
-    def __init__(self, places: Places, redact: Callable[[str], str]) -> None:
+    def __init__(self, places: Places, redact: Callable[[str], str], gateway: Gateway | None = None) -> None:
         super().__init__(places, redact)
+        self._gateway = gateway
         self._exchanges: list[Exchange] = []
         self._client: httpx.AsyncClient | None = None
 
@@ -59,10 +62,8 @@ class Recorder(_Handler):
     async def send_request(self, request: httpx.Request, ctx: CopilotRequestContext) -> httpx.Response:
         import httpx
 
-        if self._client is None:
-            self._client = httpx.AsyncClient(timeout=None, follow_redirects=False, trust_env=False)
         agent, asked, began = self.agent(ctx), await self.asked(request), time.monotonic()
-        response = await self._client.send(request)
+        response = await self._passed_on(request)
         if ctx.session_id is not None:
             self._keep(agent, asked, request, response, began)
         headers = {name: response.headers[name] for name in _KEPT_HEADERS if name in response.headers}
@@ -71,6 +72,21 @@ class Recorder(_Handler):
     async def close(self) -> None:
         if self._client is not None:
             await self._client.aclose()
+
+    async def _passed_on(self, request: httpx.Request) -> httpx.Response:
+        """The whole response."""
+        import httpx
+
+        if self._gateway is not None:
+            response = await self._gateway.send(request)
+            try:
+                await response.aread()
+            finally:
+                await response.aclose()
+            return response
+        if self._client is None:
+            self._client = httpx.AsyncClient(timeout=None, follow_redirects=False, trust_env=False)
+        return await self._client.send(request)
 
     def _keep(self, agent: int, asked: Request, request: httpx.Request, response: httpx.Response, began: float) -> None:
         content_type = response.headers.get("content-type", "")

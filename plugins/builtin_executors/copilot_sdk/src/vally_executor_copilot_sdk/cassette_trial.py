@@ -16,6 +16,7 @@ from vally_executor_copilot_sdk.config import CopilotConfig
 
 if TYPE_CHECKING:
     from vally_executor_copilot_sdk.cassette_handler import Player, Recorder
+    from vally_executor_copilot_sdk.forwarding import Gateway
 
 _UNFINISHED = frozenset({"error", "agent_timeout", "cancelled"})
 
@@ -71,9 +72,16 @@ class CassetteTrial:
 
 
 async def open_cassette(
-    config: CopilotConfig, stimulus: Stimulus, options: ExecutorOptions, model: str | None
+    config: CopilotConfig,
+    stimulus: Stimulus,
+    options: ExecutorOptions,
+    model: str | None,
+    gateway: Gateway | None = None,
 ) -> CassetteTrial | None:
-    """What records or replays a trial; None when neither is asked for. Raises `ExecutorError`."""
+    """What records or replays a trial; None when neither is asked for. Raises `ExecutorError`.
+
+    Calls that are recorded go through `gateway`, if there is one.
+    """
     if config.cassette == "off":
         return None
     from vally_executor_copilot_sdk.cassette_handler import Player, Recorder
@@ -82,7 +90,7 @@ async def open_cassette(
     trial = CassetteTrial(config, options, path, model or "")
     places = _places(options)
     if config.cassette == "record":
-        trial.handler = Recorder(places, options.redact)
+        trial.handler = Recorder(places, options.redact, gateway)
         return trial
     cassette = await anyio.to_thread.run_sync(read_cassette, path)
     trial.handler = Player(places, options.redact, cassette, strict=config.cassette_match == "strict")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,6 @@ import anyio
 import anyio.to_thread
 
 from vally import (
-    ExecutorError,
     ExecutorOptions,
     RunContext,
     Stimulus,
@@ -23,13 +23,16 @@ from vally_executor_copilot_sdk.client import RuntimeClient
 from vally_executor_copilot_sdk.clients import ClientChooser, check_login, standalone_settings
 from vally_executor_copilot_sdk.config import CopilotConfig
 from vally_executor_copilot_sdk.environment import github_token
+from vally_executor_copilot_sdk.hermetic import check_hermetic, is_hermetic, placeholder_access
 from vally_executor_copilot_sdk.pool import ClientPool
-from vally_executor_copilot_sdk.provider import model_access
+from vally_executor_copilot_sdk.provider import ModelAccess, model_access
 from vally_executor_copilot_sdk.runtime import Places, find_runtime, installed_runtime
 from vally_executor_copilot_sdk.trial import Trial
 
 if TYPE_CHECKING:
     from copilot import CopilotRequestHandler
+
+    from vally_executor_copilot_sdk.forwarding import Gateway
 
 
 class CopilotExecutor:
@@ -61,31 +64,54 @@ class CopilotExecutor:
     async def execute(self, stimulus: Stimulus, options: ExecutorOptions) -> Trajectory:
         """Run every turn of the stimulus in a session of its own."""
         config = _config(options)
-        if options.runner.network != "host":
-            raise ExecutorError(
-                f"a backend that gives the agent the network '{options.runner.network}' is not supported",
-                code="unsupported-option",
-            )
+        hermetic = is_hermetic(options)
+        if hermetic:
+            check_hermetic(config, options)
         if config.provider is not None and config.provider.notice is not None:
             self._say_once(config.provider.notice, options)
         access = model_access(config.provider, options)
         runtime = await self._runtime(config.cli_path, options)
-        cassette = await open_cassette(config, stimulus, options, access.model)
+        if not hermetic:
+            return await self._run(config, stimulus, options, access, runtime)
+        async with _gateway(access, options) as gateway:
+            return await self._run(config, stimulus, options, placeholder_access(access), runtime, gateway)
+
+    async def _run(
+        self,
+        config: CopilotConfig,
+        stimulus: Stimulus,
+        options: ExecutorOptions,
+        access: ModelAccess,
+        runtime: Path,
+        gateway: Gateway | None = None,
+    ) -> Trajectory:
+        cassette = await open_cassette(config, stimulus, options, access.model, gateway)
         choice = self._chooser.choose(
             config,
             options,
             access,
             runtime,
             lambda text: self._say_once(text, options),
-            self.request_handler(config, options) if cassette is None else cassette.handler,
+            self._handler(config, options, gateway) if cassette is None else cassette.handler,
         )
         trial = Trial(config, stimulus, options, self.pool, choice)
         return await (trial.run() if cassette is None else cassette.run(trial.run))
 
+    def _handler(
+        self, config: CopilotConfig, options: ExecutorOptions, gateway: Gateway | None
+    ) -> CopilotRequestHandler | None:
+        own = self.request_handler(config, options)
+        if own is not None or gateway is None:
+            return own
+        from vally_executor_copilot_sdk.forwarding import Forwarder
+
+        return Forwarder(gateway)
+
     def request_handler(self, config: CopilotConfig, options: ExecutorOptions) -> CopilotRequestHandler | None:
         """Who gets the model calls of a trial in this process; None lets the runtime make them itself.
 
-        Subclasses that observe, answer or forward them return a handler of the SDK.
+        Subclasses that observe, answer or forward them return a handler of the SDK. Where the agent has no network,
+        requests name a placeholder for the endpoint and its key, and None passes them on to the real ones.
         """
         return None
 
@@ -146,3 +172,16 @@ class CopilotExecutor:
 
 def _config(options: ExecutorOptions) -> CopilotConfig:
     return options.executor_config if isinstance(options.executor_config, CopilotConfig) else CopilotConfig()
+
+
+@asynccontextmanager
+async def _gateway(access: ModelAccess, options: ExecutorOptions) -> AsyncIterator[Gateway]:
+    from vally_executor_copilot_sdk.forwarding import Gateway
+
+    assert access.provider is not None
+    gateway = Gateway(access.provider, options.redact)
+    try:
+        yield gateway
+    finally:
+        with anyio.CancelScope(shield=True):
+            await gateway.close()

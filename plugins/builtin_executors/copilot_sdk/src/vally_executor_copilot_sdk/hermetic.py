@@ -1,0 +1,56 @@
+"""Trials whose backend gives the runtime no network of this machine: what they cannot have, and what they are told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urlsplit
+
+from vally import ExecutorError, ExecutorOptions
+from vally_executor_copilot_sdk.config import CopilotConfig
+from vally_executor_copilot_sdk.environment import host_copilot_home
+from vally_executor_copilot_sdk.provider import ModelAccess
+
+PLACEHOLDER_HOST = "model.invalid"
+"""A name that no resolver knows, by RFC 6761."""
+PLACEHOLDER_KEY = "vally-placeholder-key"
+_KEYS = ("api_key", "bearer_token")
+
+
+def is_hermetic(options: ExecutorOptions) -> bool:
+    """Whether model calls must leave by way of this process."""
+    return options.runner.network != "host"
+
+
+def check_hermetic(config: CopilotConfig, options: ExecutorOptions) -> None:
+    """Raise `ExecutorError` for what needs a network of the runtime's own."""
+    if config.provider is None:
+        raise _refused("GitHub authentication needs", options, "name a model endpoint with 'provider'")
+    if host_copilot_home(options.process_env) is not None:
+        raise _refused("the user's own Copilot home needs", options, "unset EVALUATE_USE_HOST_COPILOT_HOME")
+    for name, server in options.mcp_servers.items():
+        if server.type != "stdio":
+            raise _refused(f"MCP server '{name}' of type '{server.type}' needs", options, "use a 'stdio' server")
+
+
+def placeholder_access(access: ModelAccess) -> ModelAccess:
+    """The same access without key, headers and host; the path stays, because requests are told apart by it."""
+    assert access.provider is not None
+    path = urlsplit(access.provider["base_url"]).path
+    told = {name: value for name, value in access.provider.items() if name not in (*_KEYS, "headers")}
+    keys = {name: PLACEHOLDER_KEY for name in _KEYS if name in access.provider}
+    return replace(access, provider={**told, **keys, "base_url": f"https://{PLACEHOLDER_HOST}{path}"})
+
+
+def credential(provider: Mapping[str, Any]) -> str | None:
+    """What stands where the runtime has the placeholder; None without a key."""
+    return next((provider[name] for name in _KEYS if name in provider), None)
+
+
+def _refused(what: str, options: ExecutorOptions, other: str) -> ExecutorError:
+    return ExecutorError(
+        f"{what} the network of this machine, and the backend gives the agent the network "
+        f"'{options.runner.network}'; {other}, or allow it with --backend-args network=host",
+        code="unsupported-option",
+    )

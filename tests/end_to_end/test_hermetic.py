@@ -1,0 +1,209 @@
+"""Copilot in a sandbox without network: its model calls leave by way of `vally`, and nothing else does."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import agents
+import pytest
+from agent_scenarios import shell
+from programs import records_of, run_dir
+
+from vally.testing import CliResult, MockLlm, run_cli
+
+pytestmark = [
+    pytest.mark.heavy,
+    pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed"),
+]
+KEY = "canary-7e11-model-key"
+HEADER = "canary-8f22-header-secret"
+TOKEN = "canary-9a33-github-token"
+HIDDEN = "canary-5d44-expected-answer"
+CREATE = '!tool create {"path": "made.txt", "file_text": "made\\n"}'
+GRADERS = [{"type": "completed"}, {"type": "file-contains", "config": {"path": "made.txt", "value": "made"}}]
+
+
+class Project:
+    """A project with something to hide, and an eval of one trial."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root / "project"
+        for path in (self.root, root / "home", root / "tmp"):
+            path.mkdir(parents=True)
+        (self.root / "expected.txt").write_text(HIDDEN)
+        self.env = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(root / "home"),
+            "TMPDIR": str(root / "tmp"),
+            "VALLY_CACHE_DIR": str(root / "cache"),
+            "COPILOT_CLI_PATH": str(agents.copilot_runtime()),
+            "COPILOT_SKIP_CLI_DOWNLOAD": "1",
+            "MODEL_KEY": KEY,
+            "TEAM_SECRET": HEADER,
+            "GH_TOKEN": TOKEN,
+        }
+
+    def write(self, url: str | None, *lines: str, environment: dict[str, Any] | None = None, **config: Any) -> None:
+        headers = {"X-Team": "${TEAM_SECRET}"}
+        provider = {"type": "openai", "baseUrl": f"{url}/v1", "apiKeyEnv": "MODEL_KEY", "headers": headers}
+        own = config if url is None else {"provider": provider, **config}
+        defaults = {"executor": {"name": "copilot-sdk", "config": own}, "model": "mock-model", "timeout": "60s"}
+        stimulus = {"name": "s", "prompt": "\n".join(["Do it.", *lines]), "graders": GRADERS}
+        stimulus |= {} if environment is None else {"environment": environment}
+        (self.root / "eval.yaml").write_text(json.dumps({"name": "e", "defaults": defaults, "stimuli": [stimulus]}))
+
+    def run(self, *words: str) -> CliResult:
+        arguments = ["eval", "-e", "eval.yaml", "--output-dir", "out", "--backend", "sandbox", *words]
+        result = run_cli(arguments, cwd=self.root, env=self.env)
+        assert "Traceback" not in result.stdout + result.stderr
+        return result
+
+    def trial(self, *words: str) -> dict[str, Any]:
+        result = self.run(*words)
+        assert (self.root / "out").is_dir(), result.stderr
+        return records_of(self.root)[0]
+
+    def kept(self) -> str:
+        """Everything that a run leaves behind."""
+        files = [path for path in run_dir(self.root).rglob("*") if path.is_file()]
+        assert files
+        return "\n".join(path.read_bytes().decode("utf-8", "replace") for path in files)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path)
+
+
+@pytest.fixture
+def llm() -> Iterator[MockLlm]:
+    with MockLlm(api_key=KEY) as server:
+        yield server
+
+
+def results(record: dict[str, Any]) -> str:
+    """What the agent's tools told it."""
+    assert record["status"] == "success", record.get("errorInfo")
+    assert record["gradeResult"]["passed"], record["gradeResult"]
+    found = [event["data"] for event in record["trajectory"]["events"] if event["type"] == "tool_result"]
+    return "\n".join(str(data["result"]) for data in found)
+
+
+@pytest.mark.parametrize("streaming", [False, True], ids=["whole", "streamed"])
+def test_a_trial_without_network(project: Project, llm: MockLlm, streaming: bool) -> None:
+    project.write(llm.url, CREATE, shell("copilot", "cat made.txt; echo looked"), "!say Done.", streaming=streaming)
+    record = project.trial()
+    assert "made\nlooked" in results(record)
+    assert record["backend"] == "sandbox"
+    assert record["trajectory"]["output"] == "Done."
+    assert len(llm.requests) == 3
+    assert {request.headers["x-team"] for request in llm.requests} == {HEADER}
+
+
+def test_no_address_but_loopback(project: Project, llm: MockLlm) -> None:
+    port = llm.url.rpartition(":")[2]
+    look = f"""
+import socket
+print("devices", sorted(line.split(":")[0].strip() for line in open("/proc/net/dev").read().splitlines()[2:]))
+print("routes", len(open("/proc/net/route").read().splitlines()) - 1)
+for address in (("127.0.0.1", {port}), ("192.0.2.1", 80)):
+    try:
+        socket.create_connection(address, 5)
+        print("connected")
+    except OSError as error:
+        print("refused", error.strerror)
+"""
+    project.write(llm.url, CREATE, shell("copilot", f"{sys.executable} -c '{look}'"), "!say Done.")
+    told = results(project.trial())
+    assert "devices ['lo']" in told
+    assert "routes 0" in told
+    assert "refused Connection refused" in told
+    assert "refused Network is unreachable" in told
+    assert "connected" not in told
+
+
+def test_writing_and_reading_stay_inside(project: Project, llm: MockLlm) -> None:
+    outside = project.root.parent / "outside"
+    outside.mkdir()
+    lines = [
+        shell("copilot", f"echo x > {outside}/shell.txt; echo x > /usr/shell.txt; echo x > {project.root}/shell.txt"),
+        f'!tool create {{"path": "{outside}/tool.txt", "file_text": "x"}}',
+        '!tool create {"path": "/usr/tool.txt", "file_text": "x"}',
+        shell(
+            "copilot", f"cat {project.root}/eval.yaml {project.root}/expected.txt; ls -a {project.root}; echo looked"
+        ),
+        f'!tool view {{"path": "{project.root}/expected.txt"}}',
+        shell("copilot", f"grep -rs canary-5d4[4] / --include=expected.txt --exclude-dir=proc {project.root}; true"),
+    ]
+    project.write(llm.url, CREATE, *lines, "!say Done.")
+    told = results(project.trial())
+    assert "looked" in told
+    assert HIDDEN not in told
+    assert "file-contains" not in told
+    assert list(outside.iterdir()) == []
+    assert not any(Path("/usr", name).exists() for name in ("shell.txt", "tool.txt"))
+    assert sorted(path.name for path in project.root.iterdir()) == ["eval.yaml", "expected.txt", "out"]
+
+
+def test_the_key_is_nowhere(project: Project, llm: MockLlm) -> None:
+    address = llm.url.removeprefix("http://")
+    # What is looked for must not stand in the command itself, which is an argument, too.
+    wanted = "|".join(f"{text[:-1]}[{text[-1]}]" for text in (KEY, HEADER, TOKEN, address))
+    places = "/proc/[0-9]*/environ /proc/[0-9]*/cmdline"
+    command = (
+        f"cat {places} | tr '\\0' '\\n' > seen; grep -c . seen; grep -aE '{wanted}' seen;"
+        f" grep -rasE '{wanted}' ~ $TMPDIR $COPILOT_HOME . ; rm seen; env | grep -E '{wanted}'; echo looked"
+    )
+    project.write(llm.url, CREATE, shell("copilot", command), "!say Done.")
+    told = results(project.trial())
+    assert re.search(r"^[1-9]\d+\n", told, re.MULTILINE), "no environment could be read"
+    assert "looked" in told
+    for secret in (KEY, HEADER, TOKEN, address):
+        assert secret not in told
+    kept = project.kept()
+    for secret in (KEY, HEADER, TOKEN):
+        assert secret not in kept
+
+
+def test_a_cassette_is_recorded_and_replayed(tmp_path: Path, llm: MockLlm) -> None:
+    first, second = Project(tmp_path / "first"), Project(tmp_path / "a-second-place")
+    lines = [CREATE, shell("copilot", "cat made.txt; pwd"), "!say Done."]
+    first.write(llm.url, *lines, cassette="record")
+    recorded = results(first.trial())
+    (tape,) = (first.root / "cassettes").rglob("*.jsonl")
+    assert not any(text in tape.read_text() for text in (KEY, HEADER, str(first.root)))
+    shutil.copytree(first.root / "cassettes", second.root / "cassettes")
+    del second.env["MODEL_KEY"]
+    second.write("http://127.0.0.1:9", *lines, cassette="replay", cassetteMatch="strict")
+    asked = len(llm.requests)
+    record = second.trial()
+    assert "made\n" in results(record)
+    assert "made\n" in recorded
+    assert record["trajectory"]["metadata"]["cassette"] == "replay"
+    assert len(llm.requests) == asked
+
+
+def test_a_login_needs_the_network(project: Project) -> None:
+    project.write(None, "!say Done.")
+    error = project.trial()["errorInfo"]
+    assert error["code"] == "unsupported-option"
+    assert "GitHub authentication" in error["message"]
+    assert "--backend-args network=host" in error["message"]
+
+
+@pytest.mark.parametrize("kind", ["http", "sse"])
+def test_a_server_elsewhere_needs_the_network(project: Project, llm: MockLlm, kind: str) -> None:
+    servers = {"far": {"type": kind, "url": "http://127.0.0.1:9/mcp"}}
+    project.write(llm.url, "!say Done.", environment={"mcpServers": servers})
+    error = project.trial()["errorInfo"]
+    assert error["code"] == "unsupported-option"
+    assert f"MCP server 'far' of type '{kind}'" in error["message"]
+    assert "--backend-args network=host" in error["message"]
+    assert llm.requests == ()
