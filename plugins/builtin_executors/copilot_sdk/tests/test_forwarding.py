@@ -191,6 +191,26 @@ async def test_no_endpoint() -> None:
     await gateway.close()
 
 
+async def test_no_proxy_for_this_machine(gateway: Gateway, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    assert (await gateway.send(request())).status_code == 200
+    assert len(endpoint.asked) == 1
+
+
+async def test_a_proxy_leads_elsewhere(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", endpoint.url.removesuffix("/v1"))
+    monkeypatch.setenv("http_proxy", endpoint.url.removesuffix("/v1"))
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    gateway = Gateway({"base_url": "http://far.invalid/v1"}, lambda text: text)
+    assert (await gateway.send(request())).status_code == 200
+    assert endpoint.asked[0][0] == "http://far.invalid/v1/chat/completions"
+    await gateway.close()
+
+
 @pytest.mark.parametrize("name", ["api_key", "bearer_token"])
 def test_what_a_session_is_told(name: str) -> None:
     secret = {name: KEY, "base_url": "https://key.example.com:8/a/v1", "headers": {"X": KEY}, "type": "openai"}

@@ -61,9 +61,7 @@ async def test_the_runtime_has_neither_key_nor_host(run: Any, provider: Any, llm
         return seen[-1]
 
     run.executor._chooser.choose = chosen
-    command = "cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2>/dev/null | tr '\\\\0' '\\\\n' | grep -a model.invalid"
-    script = f'x\n!tool bash {{"command": {json.dumps(command)}, "description": "d"}}\n!say y'
-    await hermetic(run, script, config={"provider": provider(headers={"X-Team": "canary-of-the-header"})})
+    await hermetic(run, SCRIPT, config={"provider": provider(headers={"X-Team": "canary-of-the-header"})})
     told = f"{seen[0].access.provider} {seen[0].make().env}"
     assert "https://model.invalid/v1" in told
     for secret in ("mock-key-4711", "canary-of-the-header", llm.url):
@@ -88,6 +86,13 @@ async def test_refusals_of_the_endpoint(run: Any, line: str, code: str, retryabl
     with pytest.raises(ExecutorError) as caught:
         await hermetic(run, f"x\n{line}")
     assert (caught.value.code, caught.value.retryable) == (code, retryable)
+
+
+async def test_an_error_names_the_endpoint_as_its_user_does(run: Any, llm: MockLlm) -> None:
+    with pytest.raises(ExecutorError, match="Authentication failed") as caught:
+        await hermetic(run, "x\n!fail 401")
+    assert f"{llm.url}/v1" in caught.value.message
+    assert "model.invalid" not in caught.value.message
 
 
 async def test_no_endpoint(run: Any, provider: Any) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -94,7 +95,8 @@ class CopilotExecutor:
             lambda text: self._say_once(text, options),
             self._handler(config, options, gateway) if cassette is None else cassette.handler,
         )
-        trial = Trial(config, stimulus, options, self.pool, choice)
+        told = options if gateway is None else replace(options, redact=gateway.named)
+        trial = Trial(config, stimulus, told, self.pool, choice)
         return await (trial.run() if cassette is None else cassette.run(trial.run))
 
     def _handler(

@@ -13,6 +13,7 @@ from vally_executor_copilot_sdk.hermetic import PLACEHOLDER_HOST, PLACEHOLDER_KE
 
 CONNECT_LIMIT_S = 60.0
 _KEPT_HEADERS = ("content-type", "retry-after", "retry-after-ms")
+_THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 _OF_THE_CONNECTION = frozenset({"host", "content-length", "transfer-encoding", "accept-encoding", "connection"})
 
 
@@ -25,7 +26,8 @@ class Gateway:
 
     def __init__(self, provider: Mapping[str, Any], redact: Callable[[str], str]) -> None:
         self._base = httpx.URL(provider["base_url"])
-        self._host = urlsplit(provider["base_url"]).hostname or ""
+        parts = urlsplit(provider["base_url"])
+        self._host, self._origin = parts.hostname or "", f"{parts.scheme}://{parts.netloc}"
         self._key = credential(provider)
         self._headers: Mapping[str, str] = provider.get("headers") or {}
         self._redact = redact
@@ -39,7 +41,9 @@ class Gateway:
         if not self._is_for_the_endpoint(request.url):
             return httpx.Response(404, json={"error": {"message": "only the model endpoint can be asked"}})
         if self._client is None:
-            self._client = httpx.AsyncClient(timeout=httpx.Timeout(None, connect=CONNECT_LIMIT_S))
+            # A proxy leads elsewhere, and never to this machine.
+            proxies = self._host not in _THIS_MACHINE
+            self._client = httpx.AsyncClient(timeout=httpx.Timeout(None, connect=CONNECT_LIMIT_S), trust_env=proxies)
         try:
             answer = await self._client.send(await self._addressed(request), stream=True)
             headers = {name: answer.headers[name] for name in _KEPT_HEADERS if name in answer.headers}
@@ -50,6 +54,10 @@ class Gateway:
             reason = self._hidden(str(error)) or type(error).__name__
             raise ConnectionError(f"the model endpoint does not answer: {reason}") from None
         return httpx.Response(answer.status_code, headers=headers, content=self._hidden(told).encode())
+
+    def named(self, text: str) -> str:
+        """What the runtime says, without secrets and for readers who know the endpoint by its own address."""
+        return self._redact(text).replace(f"https://{PLACEHOLDER_HOST}", self._origin)
 
     async def close(self) -> None:
         """Close the connections."""
