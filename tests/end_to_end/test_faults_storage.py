@@ -59,6 +59,9 @@ def test_a_failed_write_ends_the_run_and_keeps_what_was_written(
     *lines, summary = result.stdout.splitlines()
     assert "".join(f"{line}\n" for line in lines) == path.read_text()
     assert (json.loads(summary)["partial"], json.loads(summary)["stopReason"]) == (True, "error")
+    # A trial that has no record was not measured, although it was run.
+    totals = json.loads(summary)["totals"]
+    assert (totals["passed"], totals["failed"], totals["errors"], totals["skipped"]) == (3, 0, 0, 6)
     assert not (path.parent / ".lock").exists()
 
 

@@ -142,10 +142,29 @@ class Recorder:
         if not waiting:
             return
         self._stopping.write_failed = self._broken = False
-        for record in waiting:
+        for place, record in enumerate(waiting):
             if not await self.append(record.line, record.item.part):
+                for lost in waiting[place:]:
+                    self._count_as_lost(lost)
                 return
             await self._tell(record)
+
+    def _count_as_lost(self, record: _Record) -> None:
+        """A trial without a record was not measured, whatever its verdict was: nobody can look it up."""
+        facts = record.facts
+        lost = TrialFacts(
+            eval_index=facts.eval_index,
+            stimulus=facts.stimulus,
+            trial_index=facts.trial_index,
+            status="skipped",
+            stopped=True,
+            tokens=facts.tokens,
+            judge_tokens=facts.judge_tokens,
+            costs=facts.costs,
+            started_at=facts.started_at,
+            duration_ms=facts.duration_ms,
+        )
+        self._tally.add(lost)
 
     async def _tell(self, record: _Record) -> None:
         self._completed += 1

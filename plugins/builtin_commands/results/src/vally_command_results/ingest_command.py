@@ -59,7 +59,10 @@ def _closing_line(summary: Any, store: str, *, dry_run: bool) -> str:
     counts = {name: summary.count(name) for name in ("imported", "updated", "unchanged", "failed", "skipped")}
     shown = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
     outcomes = plural(summary.outcomes, "outcome")
-    where = f"nothing was written to {store}" if dry_run else f"{outcomes} in {store}"
+    # The count is of what was written now; a store that had everything already is no empty store.
+    where = f"{outcomes} in {store}" if summary.outcomes else f"nothing was written to {store}"
+    if dry_run:
+        where = f"nothing was written to {store}"
     return f"{plural(len(summary.runs), 'run')}: {shown}; {where}"
 
 
