@@ -22,6 +22,7 @@ class RunChoices:
     """
 
     workers: int = 5
+    max_per_model: int | None = None
     max_retries: int = 0
     fail_fast: bool = False
     max_cost: tuple[float, str] | None = None

@@ -58,6 +58,7 @@ EXECUTION = [
     click.option("--runs", type=click.IntRange(0, 1000), help="Trials per stimulus; 0 validates only."),
     click.option("--timeout", type=DURATION, metavar="DURATION", help="Limit of the agent part of a trial."),
     click.option("--workers", type=click.IntRange(1, 256), default=5, show_default=True, help="Concurrent trials."),
+    click.option("--max-per-model", type=click.IntRange(1), metavar="N", help="Concurrent trials with one model."),
     click.option(
         "--max-retries", type=click.IntRange(0, 100), default=0, help="Further attempts after a retryable error."
     ),

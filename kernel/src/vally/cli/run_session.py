@@ -254,6 +254,7 @@ class RunSession:
         choices = self._choices
         return RunSettings(
             workers=self._workers,
+            max_per_model=choices.max_per_model,
             max_retries=choices.max_retries,
             fail_fast=choices.fail_fast,
             max_cost=choices.max_cost,

@@ -16,6 +16,7 @@ from vally.run.attempts import Attempts
 from vally.run.budgets import Budgets
 from vally.run.calling import invoke, raise_thread_limit
 from vally.run.closed_pipe import is_closed
+from vally.run.item_queue import ItemQueue
 from vally.run.recorder import Recorder
 from vally.run.reporters import ReporterBoard
 from vally.run.reporting import (
@@ -32,8 +33,6 @@ from vally.run.summary import RunTally
 from vally.run.trial_record import described, skipped_result
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from vally.errors import VallyError
     from vally.host import PluginHost
     from vally.model.results import RunSummary
@@ -168,27 +167,34 @@ class Engine:
                 await self._recorder.replay(item, place.read() + b"\n")
 
     async def _trials(self) -> None:
-        items = (item for item in self._plan.items() if self._kept.place(item) is None)
+        left = (item for item in self._plan.items() if self._kept.place(item) is None)
+        items = ItemQueue(left, self._settings.max_per_model)
         workers = max(1, min(self._settings.workers, self._plan.total))
         async with anyio.create_task_group() as group:
             for _ in range(workers):
                 group.start_soon(self._work, items)
         # What was planned and never started is recorded too, so that every item has exactly one record.
-        for item in items:
+        for item in items.rest():
             await self._recorder.record(item, skipped_result(item, self._stopping.skip_reason))
 
-    async def _work(self, items: Iterator[TrialItem]) -> None:
-        for item in items:
-            self._budgets.check()
-            if self._stopping.stopped:
-                await self._recorder.record(item, skipped_result(item, self._stopping.skip_reason))
-                continue
-            evaluation = self._plan.evals[item.eval_index]
-            await self._board.send("on_trial_start", TrialStart(item=self._output.shown_item(item)))
-            result = await self._attempts.run(item, evaluation)
-            await self._recorder.record(item, result)
-            # Without a pause a run of instant trials would never let signals and reporters in.
-            await anyio.sleep(0)
+    async def _work(self, items: ItemQueue) -> None:
+        while (item := await items.take()) is not None:
+            try:
+                await self._trial(item)
+            finally:
+                items.done(item)
+
+    async def _trial(self, item: TrialItem) -> None:
+        self._budgets.check()
+        if self._stopping.stopped:
+            await self._recorder.record(item, skipped_result(item, self._stopping.skip_reason))
+            return
+        evaluation = self._plan.evals[item.eval_index]
+        await self._board.send("on_trial_start", TrialStart(item=self._output.shown_item(item)))
+        result = await self._attempts.run(item, evaluation)
+        await self._recorder.record(item, result)
+        # Without a pause a run of instant trials would never let signals and reporters in.
+        await anyio.sleep(0)
 
     def _agent_event(self, item_id: str, event: Event) -> None:
         """Show what the agent says as a detail of its phase; executors may call this from threads of their own."""

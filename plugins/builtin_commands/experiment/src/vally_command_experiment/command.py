@@ -30,10 +30,10 @@ def experiment() -> None:
     help="What stays together in a shard.",
 )
 @run_options(
-    "stimulus", "tag", "param", "dry-run", "preflight", "max-retries", "workspace", "backend", "backend-args",
-    "shutdown-timeout", "seed", "threshold", "judge-model", "judge-reasoning-effort", "judge-cache", "judge-cache-dir",
-    "skip-grade", "require-pass", "fail-fast", "max-cost", "max-tokens-total", "output", "output-dir", "run-id",
-    "keep-executor-session-logs", "resume",
+    "stimulus", "tag", "param", "dry-run", "preflight", "max-per-model", "max-retries", "workspace", "backend",
+    "backend-args", "shutdown-timeout", "seed", "threshold", "judge-model", "judge-reasoning-effort", "judge-cache",
+    "judge-cache-dir", "skip-grade", "require-pass", "fail-fast", "max-cost", "max-tokens-total", "output",
+    "output-dir", "run-id", "keep-executor-session-logs", "resume",
 )  # fmt: skip
 @plugin_options
 @display_options
