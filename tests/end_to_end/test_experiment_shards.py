@@ -95,6 +95,7 @@ def _without(value: Any, key: str) -> Any:
     return [_without(item, key) for item in value] if isinstance(value, list) else value
 
 
+@pytest.mark.heavy
 def test_a_merged_run_is_the_unsharded_run(kit: Experiments) -> None:
     kit.make({"plain": "wrong", "skilled": "right"})
     merge(kit, shards(kit, 5, "same"))

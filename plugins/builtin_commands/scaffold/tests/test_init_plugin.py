@@ -17,6 +17,7 @@ Run = Callable[..., CliResult]
 KINDS = ["grader", "executor", "reporter"]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_package_whose_tests_pass(project: ProjectBuilder, run: Run, kind: str) -> None:
     result = run("init", "--plugin", kind)
