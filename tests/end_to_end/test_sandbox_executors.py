@@ -110,7 +110,9 @@ def test_an_agent_of_the_protocol(project: Project) -> None:
     seen = {"command": "sh", "args": ["-c", "grep -q looked seen.txt && ! grep canary seen.txt"]}
     graders = [DONE, {"type": "run-command", "config": seen}]
     project.write({"name": "acp", "config": {"command": command}}, {"prompt": "hi", "graders": graders})
-    check(project.trial("--backend-args", f"ro={script}"), project)
+    # The checkout may lie in a place that the sandbox has of its own, such as /tmp.
+    readable = [word for path in (script, FAKE_ACP) for word in ("--backend-args", f"ro={path}")]
+    check(project.trial(*readable), project)
 
 
 def test_the_copilot_runtime(project: Project) -> None:

@@ -26,5 +26,5 @@ def complete(tmp_path_factory: pytest.TempPathFactory, wheels: Wheels) -> Enviro
 def kernel_only(tmp_path_factory: pytest.TempPathFactory, wheels: Wheels) -> Environment:
     """The kernel, and the tools its tests need."""
     environment = new_environment(tmp_path_factory.mktemp("kernel"))
-    environment.install(wheels.of("vally-kernel"), "pytest", "hypothesis", "packaging")
+    environment.install(wheels.of("vally-kernel"), "pytest", "hypothesis", "packaging", "httpx2")
     return environment

@@ -62,11 +62,12 @@ def test_the_meta_distribution_is_metadata_only(wheels: Wheels) -> None:
     required = {line.removeprefix("Requires-Dist: ") for line in lines if line.startswith("Requires-Dist: ")}
     table = ROOT_PYPROJECT["tool"]["hatch"]["metadata"]["hooks"]["custom"]["members"]
     extras = {name: entry["extra"] for name, entry in table.items() if "extra" in entry}
+    offered = [(name, extra) for name, entry in table.items() for extra in entry.get("offers", "").split(",") if extra]
     assert required == {
         f"{member.name}=={member.project['version']}"
         + (f"; extra == '{extras[member.name]}'" if member.name in extras else "")
         for member in MEMBERS
-    }
+    } | {f"{name}[{extra}]=={table[name]['version']}; extra == '{extra}'" for name, extra in offered}
 
 
 def test_the_console_script_prints_the_version(complete: Environment) -> None:
