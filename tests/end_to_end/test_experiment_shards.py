@@ -16,6 +16,7 @@ def kit(tmp_path: Path) -> Experiments:
     return Experiments(tmp_path)
 
 
+pytestmark = pytest.mark.heavy
 COUNT = 3
 
 
@@ -95,7 +96,6 @@ def _without(value: Any, key: str) -> Any:
     return [_without(item, key) for item in value] if isinstance(value, list) else value
 
 
-@pytest.mark.heavy
 def test_a_merged_run_is_the_unsharded_run(kit: Experiments) -> None:
     kit.make({"plain": "wrong", "skilled": "right"})
     merge(kit, shards(kit, 5, "same"))
