@@ -86,7 +86,13 @@ async def _run(agent: str, root: Path, url: str, installed: agents.Agent, turns:
 
 
 def _scrubber(root: Path, folder: Path, url: str) -> Callable[[str], str]:
-    known = {str(folder): "/agent", f"{root}/work": "/work", f"{root}/trial": "/trial", str(root): "/root", url: "URL"}
+    known = {
+        str(folder): "/agent",
+        f"{root}/work": "/project",
+        f"{root}/trial": "/trial",
+        str(root): "/root",
+        url: "URL",
+    }
     # Claude Code names a directory after the workspace.
     known |= {re.sub(r"[^A-Za-z0-9]", "-", place): re.sub(r"\W", "-", new) for place, new in list(known.items())}
 
