@@ -226,7 +226,7 @@ class Broken:
     """Graders that compare in wrong ways."""
 
     def grade(self, input: Any) -> Any:
-        raise NotImplementedError
+        raise AssertionError("comparing does not grade")
 
     def compare(self, input: CompareInput[Any]) -> Any:
         if input.stimulus.name == "raises":

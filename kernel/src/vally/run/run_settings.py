@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vally.model.evalspec import DEFAULT_BACKEND
 from vally.run.reporting import RunOptions
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class RunSettings:
     require_pass: bool = False
     keep_session_logs: bool = False
     shutdown_timeout_s: float = 30.0
-    backend_name: str = "local"
+    backend_name: str = DEFAULT_BACKEND
     version: str = ""
     environ: Mapping[str, str] = field(default_factory=dict)
     metadata: Mapping[str, Any] = field(default_factory=dict)
