@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, PlainValidator, field_validator
+from pydantic import BeforeValidator, PlainValidator, field_validator
 
 from vally_backend_local.config import LocalArgs, Size
 
@@ -60,8 +60,8 @@ class SandboxArgs(LocalArgs):
     ro: Paths = ()
     rw: Paths = ()
     hide: Paths = ()
-    memory: Size | None = Field(default=None)
-    pids: Count | None = Field(default=None)
+    memory: Size | None = None
+    pids: Count | None = None
 
     @field_validator("network", "grade_network", "setup_network", mode="before")
     @classmethod

@@ -60,7 +60,7 @@ if os.WIFSIGNALED(status):
 os._exit(os.WEXITSTATUS(status))
 """
 
-NAMESPACES = ("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try")
+_NAMESPACES = ("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try")
 
 
 @dataclass(frozen=True)
@@ -81,8 +81,13 @@ def sandboxed(
     """Return the command; `drop` names a variable that the launcher's interpreter may have added."""
     group = "" if limits.process_group is None else str(limits.process_group)
     outside = ["/bin/sh", "-c", OUTSIDE, "vally-sandbox", group]
-    alone = [] if network else ["--unshare-net"]
-    sandbox = [bwrap, *NAMESPACES, *alone, "--die-with-parent", "--cap-drop", "ALL", *mounts, "--chdir", str(cwd), "--"]
+    sandbox = [*isolated(bwrap, mounts, network=network), "--chdir", str(cwd), "--"]
     bounds = [str(value) if value else "" for value in (limits.memory, limits.processes)]
     inside = [sys.executable, "-I", "-S", "-c", INSIDE, drop, *bounds]
     return [*outside, *sandbox, *inside, *argv]
+
+
+def isolated(bwrap: str, mounts: Sequence[str], *, network: bool) -> list[str]:
+    """The beginning of a command of `bwrap`: what every sandbox is made with."""
+    alone = [] if network else ["--unshare-net"]
+    return [bwrap, *_NAMESPACES, *alone, "--die-with-parent", "--cap-drop", "ALL", *mounts]

@@ -12,6 +12,8 @@ Access = Literal["hide", "ro", "rw"]
 SYSTEM_TEMPORARY = (Path("/tmp"), Path("/var/tmp"))
 SHARED_MEMORY = Path("/dev/shm")
 REPLACED = (*SYSTEM_TEMPORARY, SHARED_MEMORY)
+WHOLE = ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
+"""Arguments of `bwrap` that show this machine, to be read only."""
 
 
 @dataclass
@@ -49,8 +51,7 @@ class View:
     def arguments(self, extra: Mapping[Path, Access]) -> list[str]:
         """The arguments of `bwrap`; `extra` are further rules for one process."""
         rules = _without_needless({**self.rules, **extra})
-        made = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
-        made += ["--bind", str(self._directory("shm")), str(SHARED_MEMORY)]
+        made = [*WHOLE, "--bind", str(self._directory("shm")), str(SHARED_MEMORY)]
         for number, path in enumerate(SYSTEM_TEMPORARY):
             if path.is_dir() and not path.is_symlink():
                 made += ["--bind", str(self._directory(f"tmp-{number}")), str(path)]

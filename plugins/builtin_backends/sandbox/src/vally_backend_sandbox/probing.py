@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from vally import BackendError
-from vally_backend_sandbox.launching import NAMESPACES
+from vally_backend_sandbox.launching import isolated
+from vally_backend_sandbox.mounts import WHOLE
 
 UNAVAILABLE = "sandbox-unavailable"
 TIMEOUT_S = 30
@@ -41,11 +42,9 @@ def find_bwrap(process_env: Mapping[str, str]) -> str:
 
 
 def _problem(bwrap: str) -> str | None:
-    mounts = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
-    command = [bwrap, *NAMESPACES, "--unshare-net", "--die-with-parent", "--cap-drop", "ALL", *mounts]
     try:
         done = subprocess.run(
-            [*command, "--", "/bin/sh", "-c", ":"],
+            [*isolated(bwrap, WHOLE, network=False), "--", "/bin/sh", "-c", ":"],
             env={},
             stdin=subprocess.DEVNULL,
             capture_output=True,

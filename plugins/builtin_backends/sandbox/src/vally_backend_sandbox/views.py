@@ -13,6 +13,7 @@ import vally
 from vally import BackendError, McpServer, TrialItem, TrialOptions
 from vally_backend_sandbox.config import SandboxArgs
 from vally_backend_sandbox.mounts import REPLACED, View
+from vally_backend_sandbox.probing import UNAVAILABLE
 
 HIDDEN = tuple(map(Path, ("/home", "/root", "/run")))
 CREDENTIALS = tuple(
@@ -65,7 +66,7 @@ class Views:
             if not _can_be_hidden(path):
                 raise BackendError(
                     f"'{path}' cannot be hidden from the agent: the system's own directories lie there",
-                    code="sandbox-unavailable",
+                    code=UNAVAILABLE,
                 )
             view.set("hide", [path])
         shown = [*self._programs, Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable), *_packages()]
