@@ -11,8 +11,10 @@ from vally import parse_json
 
 RESULTS_NAME = "results.jsonl"
 PLAN_NAME = "plan-snapshot.json"
-MANIFEST_NAMES = ("run-manifest.json",)
+MANIFEST_NAME = "run-manifest.json"
 EXPERIMENT_MANIFESTS = ("shard-manifest.json", "experiment-manifest.json")
+SUMMARY_NAME = "experiment-summary.json"
+PROVENANCE_NAME = "run-summary.jsonl"
 DEPTH = 6
 COMPARISON_BYTES = 64 * 1024 * 1024
 
@@ -23,7 +25,6 @@ class ExperimentFiles:
 
     plan: Mapping[str, Any] = field(default_factory=dict)
     manifest: Mapping[str, Any] = field(default_factory=dict)
-    summary: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def head(self) -> Mapping[str, Any]:
@@ -71,7 +72,7 @@ def _walk(directory: Path, name: str, depth: int, above: ExperimentFiles) -> Ite
     if _is_file(results):
         # A variant directory may be named itself; its experiment lies above it all the same.
         experiment = above if above.head or above.plan else experiment_files(directory.parent)
-        manifest = _manifest(directory) or _manifest(directory.parent)
+        manifest = document(directory / MANIFEST_NAME) or document(directory.parent / MANIFEST_NAME)
         yield FoundRun(results, name, experiment, manifest)
         yield from _comparisons(directory, name)
         return
@@ -118,12 +119,7 @@ def experiment_files(directory: Path) -> ExperimentFiles:
     return ExperimentFiles(
         plan=document(directory / PLAN_NAME),
         manifest=next((found for found in manifests if found), {}),
-        summary=document(directory / "experiment-summary.json"),
     )
-
-
-def _manifest(directory: Path) -> Mapping[str, Any]:
-    return next((found for name in MANIFEST_NAMES if (found := document(directory / name))), {})
 
 
 def document(path: Path) -> Mapping[str, Any]:

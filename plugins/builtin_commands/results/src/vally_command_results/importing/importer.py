@@ -12,7 +12,14 @@ from typing import Any, Literal
 from sqlalchemy import Connection, delete, func, insert, select, update
 from sqlalchemy.exc import DBAPIError
 
-from vally_command_results.importing.finding import FoundRun
+from vally_command_results.importing.finding import (
+    EXPERIMENT_MANIFESTS,
+    MANIFEST_NAME,
+    PLAN_NAME,
+    PROVENANCE_NAME,
+    SUMMARY_NAME,
+    FoundRun,
+)
 from vally_command_results.importing.outcomes import (
     UNKNOWN,
     BadRecord,
@@ -214,9 +221,9 @@ class RunImport:
 
     def _extra_files(self) -> None:
         directory = self._facts.found.path.parent
-        paths = {path.name: path for path in (directory / "run-summary.jsonl", directory / "run-manifest.json")}
+        paths = {name: directory / name for name in (PROVENANCE_NAME, MANIFEST_NAME)}
         if self._facts.kind == "experiment":
-            names = ("plan-snapshot.json", "shard-manifest.json", "experiment-manifest.json", "experiment-summary.json")
+            names = (PLAN_NAME, *EXPERIMENT_MANIFESTS, SUMMARY_NAME)
             paths |= {name: directory.parent / name for name in names}
         paths |= {name: directory / name for name in self._side_files.names}
         rows = [

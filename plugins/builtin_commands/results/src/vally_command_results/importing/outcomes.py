@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from vally import compact_json, compute_metrics, reaches
+from vally import RecordError, compact_json, compute_metrics, dump_record, load_trajectory, reaches
 from vally_command_results.importing.values import clean, flag, items, mapping, real, text, time, whole
 
 Row = dict[str, Any]
@@ -161,8 +161,6 @@ def _figures(trajectory: Mapping[str, Any]) -> Row:
 
 
 def _computed(trajectory: Mapping[str, Any]) -> Mapping[str, Any]:
-    from vally import RecordError, dump_record, load_trajectory
-
     try:
         return dump_record(compute_metrics(load_trajectory(dict(trajectory)).events))
     except RecordError as error:
@@ -193,9 +191,9 @@ def _tags(outcome_id: str, tags: Mapping[str, Any]) -> Iterator[Row]:
             yield {"outcome_id": outcome_id, "key": text(key), "value": item}
 
 
-def _walk(grade: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _walk(grade: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """A grade and all its details with their places, parents first; the whole has an empty place."""
-    pending = [(path, grade)]
+    pending = [("", grade)]
     while pending:
         place, item = pending.pop(0)
         yield place, item

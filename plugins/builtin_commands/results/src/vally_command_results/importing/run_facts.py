@@ -14,7 +14,6 @@ from vally_command_results.importing.values import items, mapping, text, time
 
 LINE_BYTES = 256 * 1024 * 1024
 FILE_BYTES = 8 * 1024 * 1024 * 1024
-_SUMMARY = b'"run-summary"'
 
 
 class BadRun(Exception):
@@ -41,7 +40,6 @@ class RunFacts:
     first: Mapping[str, Any] | None = None
     earliest: str | None = None
     has_regraded: bool = False
-    outcomes: int = 0
     repeated: frozenset[str] = field(default_factory=frozenset)
     torn: str | None = None
 
@@ -117,7 +115,6 @@ def read_facts(found: FoundRun) -> RunFacts:
     facts = RunFacts(found)
     digest = hashlib.sha256()
     seen: dict[str, int] = {}
-    moments: list[str] = []
     for line in lines(found, digest):
         facts.size += len(line.raw)
         record = line.record
@@ -126,7 +123,6 @@ def read_facts(found: FoundRun) -> RunFacts:
         elif record.get("type") == "run-summary":
             facts.summary = record
         elif is_outcome(record):
-            facts.outcomes += 1
             facts.first = facts.first or _head(record)
             facts.has_regraded = facts.has_regraded or record.get("regraded") is True
             item_id = record.get("itemId")
@@ -136,11 +132,11 @@ def read_facts(found: FoundRun) -> RunFacts:
                 "startedAt"
             )
             if isinstance(started, str):
-                moments = [min([*moments, _normal(started)])]
+                moment = _normal(started)
+                facts.earliest = moment if facts.earliest is None else min(facts.earliest, moment)
     if facts.torn is not None and facts.summary is not None:
         raise BadRun(f"{found.source}/results.jsonl: the last line is torn")
     facts.sha256 = digest.hexdigest()
-    facts.earliest = moments[0] if moments else None
     facts.repeated = frozenset(name for name, count in seen.items() if count > 1)
     return facts
 

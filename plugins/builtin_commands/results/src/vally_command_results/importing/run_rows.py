@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from vally import parse_json, timestamp
+from vally_command_results.importing.finding import PROVENANCE_NAME
 from vally_command_results.importing.run_facts import RunFacts
 from vally_command_results.importing.values import clean, flag, items, mapping, real, text, whole
 
@@ -136,7 +137,7 @@ def _key(item: Mapping[str, Any], name: object, file: str) -> EvalKey:
 
 
 def _provenance(facts: RunFacts) -> Iterable[Mapping[str, Any]]:
-    path = facts.found.path.parent / "run-summary.jsonl"
+    path = facts.found.path.parent / PROVENANCE_NAME
     try:
         raw = path.read_bytes() if path.is_file() and not path.is_symlink() else b""
     except OSError:

@@ -11,6 +11,9 @@ from vally import parse_timestamp, timestamp
 
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 _LARGEST = 2**63 - 1
+_FORM = re.compile(
+    r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]\.[0-9]{3}Z"
+)
 
 
 def text(value: object, limit: int | None = None) -> str | None:
@@ -62,19 +65,9 @@ def time(value: object) -> str | None:
         return None
     if len(value) == 24 and value[-1] == "Z" and value[10] == "T" and value[19] == ".":
         # Nearly all times are of this form already, and reading each costs more than everything else of a record.
-        parsed = _valid(value)
-        return value if parsed else None
+        return value if _FORM.fullmatch(value) else None
     moment = parse_timestamp(value)
     return None if moment is None else timestamp(moment)
-
-
-def _valid(value: str) -> bool:
-    return _FORM.fullmatch(value) is not None
-
-
-_FORM = re.compile(
-    r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]\.[0-9]{3}Z"
-)
 
 
 def clean(value: Any) -> Any:

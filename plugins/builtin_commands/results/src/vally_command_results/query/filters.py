@@ -10,7 +10,6 @@ from sqlalchemy import ColumnElement, and_, exists, func, or_, select
 
 from vally_command_results.store.schema import evals, grader_results, outcome_tags, outcomes, runs, tool_calls
 
-RUN_VERDICTS = ("pass", "fail", "error", "partial", "incomplete")
 Strings = tuple[str, ...]
 
 

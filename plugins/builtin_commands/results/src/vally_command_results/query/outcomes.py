@@ -17,22 +17,22 @@ from vally_command_results.query.shapes import call_document, outcome_document
 from vally_command_results.store.schema import evals, grader_results, outcome_tags, outcomes, raw_records, tool_calls
 
 OUTPUT_BYTES = 256 * 1024
-_ID = SortKey("id", outcomes.c.id)
+_ID = SortKey(outcomes.c.id)
 
 
-def _by(name: str, column: Any, *, descending: bool = False) -> tuple[SortKey, ...]:
-    return (SortKey(name, column, descending), _ID)
+def _by(column: Any, *, descending: bool = False) -> tuple[SortKey, ...]:
+    return (SortKey(column, descending), _ID)
 
 
 OUTCOME_SORTS: Mapping[str, tuple[SortKey, ...]] = {
-    "seq": (SortKey("run_id", outcomes.c.run_id), SortKey("seq", outcomes.c.seq), _ID),
-    "-startedAt": _by("started_at", outcomes.c.started_at, descending=True),
-    "score": _by("score", outcomes.c.score),
-    "-score": _by("score", outcomes.c.score, descending=True),
-    "durationMs": _by("duration_ms", outcomes.c.duration_ms),
-    "-durationMs": _by("duration_ms", outcomes.c.duration_ms, descending=True),
-    "totalTokens": _by("total_tokens", outcomes.c.total_tokens),
-    "-totalTokens": _by("total_tokens", outcomes.c.total_tokens, descending=True),
+    "seq": (SortKey(outcomes.c.run_id), SortKey(outcomes.c.seq), _ID),
+    "-startedAt": _by(outcomes.c.started_at, descending=True),
+    "score": _by(outcomes.c.score),
+    "-score": _by(outcomes.c.score, descending=True),
+    "durationMs": _by(outcomes.c.duration_ms),
+    "-durationMs": _by(outcomes.c.duration_ms, descending=True),
+    "totalTokens": _by(outcomes.c.total_tokens),
+    "-totalTokens": _by(outcomes.c.total_tokens, descending=True),
 }
 _OF_EVAL = (evals.c.name.label("eval_name"), evals.c.file_path, evals.c.threshold)
 _LISTED = [column for column in outcomes.c if column.name not in ("search_text", "output_excerpt")]
@@ -204,6 +204,6 @@ def list_calls(connection: Connection, outcome_id: str, request: PageRequest) ->
     """A page of the tool calls of an outcome."""
     require_outcome(connection, outcome_id)
     query = select(tool_calls).where(tool_calls.c.outcome_id == outcome_id)
-    order = (SortKey("seq", tool_calls.c.seq), SortKey("id", tool_calls.c.id))
+    order = (SortKey(tool_calls.c.seq), SortKey(tool_calls.c.id))
     context = {"list": "tools", "outcome": outcome_id}
     return page_of(connection, query, order, request, context=context, make=call_document)

@@ -21,9 +21,8 @@ MAX_LIMIT = 1000
 
 @dataclass(frozen=True, slots=True)
 class SortKey:
-    """One column of an order; rows without a value come last. `name` is its label in the row."""
+    """One column of an order; rows without a value come last."""
 
-    name: str
     column: ColumnElement[Any]
     descending: bool = False
 

@@ -11,15 +11,15 @@ from vally_command_results.query.errors import not_found
 from vally_command_results.query.filters import RunFilter
 from vally_command_results.query.paging import PageRequest, SortKey, page_of
 from vally_command_results.query.shapes import run_document
-from vally_command_results.store.schema import evals, outcomes, runs
+from vally_command_results.store.schema import evals, grader_results, outcome_tags, outcomes, runs
 
 RUN_SORTS: Mapping[str, tuple[SortKey, ...]] = {
-    "-startedAt": (SortKey("started_at", runs.c.started_at, descending=True), SortKey("id", runs.c.id)),
-    "startedAt": (SortKey("started_at", runs.c.started_at), SortKey("id", runs.c.id)),
-    "name": (SortKey("name", runs.c.name), SortKey("id", runs.c.id)),
-    "-passRate": (SortKey("pass_rate", runs.c.pass_rate, descending=True), SortKey("id", runs.c.id)),
-    "passRate": (SortKey("pass_rate", runs.c.pass_rate), SortKey("id", runs.c.id)),
-    "-durationMs": (SortKey("duration_ms", runs.c.duration_ms, descending=True), SortKey("id", runs.c.id)),
+    "-startedAt": (SortKey(runs.c.started_at, descending=True), SortKey(runs.c.id)),
+    "startedAt": (SortKey(runs.c.started_at), SortKey(runs.c.id)),
+    "name": (SortKey(runs.c.name), SortKey(runs.c.id)),
+    "-passRate": (SortKey(runs.c.pass_rate, descending=True), SortKey(runs.c.id)),
+    "passRate": (SortKey(runs.c.pass_rate), SortKey(runs.c.id)),
+    "-durationMs": (SortKey(runs.c.duration_ms, descending=True), SortKey(runs.c.id)),
 }
 LISTED = [column for column in runs.c if column.name not in ("config", "labels")]
 
@@ -119,7 +119,6 @@ def siblings(connection: Connection, row: Any) -> list[dict[str, Any]]:
 
 def facets(connection: Connection) -> dict[str, Any]:
     """Values for filter controls, at most 500 each."""
-    from vally_command_results.store.schema import grader_results, outcome_tags
 
     def values(column: Any) -> list[str]:
         query = select(column).where(column.is_not(None)).distinct().order_by(column).limit(500)

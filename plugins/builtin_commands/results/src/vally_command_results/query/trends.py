@@ -115,7 +115,7 @@ def list_comparisons(connection: Connection, groups: Sequence[str], request: Pag
     query = select(*listed)
     if groups:
         query = query.where(comparisons.c.group_id.in_(groups))
-    order = (SortKey("imported_at", comparisons.c.imported_at, descending=True), SortKey("id", comparisons.c.id))
+    order = (SortKey(comparisons.c.imported_at, descending=True), SortKey(comparisons.c.id))
     context = {"list": "comparisons", "group": sorted(groups)}
     return page_of(connection, query, order, request, context=context, make=comparison_document)
 

@@ -31,7 +31,7 @@ def not_modified(etag: str) -> Response:
 
 
 def json_answer(document: object, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """A JSON document; numbers that JSON lacks become null."""
+    """A JSON document; raises `ValueError` for numbers that JSON lacks, which no store holds."""
     text = json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return Response(text.encode("utf-8", "replace"), status, dict(headers or {}), "application/json")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from markupsafe import Markup
@@ -70,12 +70,8 @@ def one_file(text: str, number: int, start: int, *, ignore_whitespace: bool = Fa
 def _lines(part: str, path: str, budget: Budget, *, ignore_whitespace: bool) -> list[Line]:
     lines = list(_numbered(part))
     shown = highlighted(path, [(line.kind, str(line.text)) for line in lines], budget)
-    painted = [line if text is None else _with(line, text) for line, text in zip(lines, shown, strict=True)]
+    painted = [line if text is None else replace(line, text=text) for line, text in zip(lines, shown, strict=True)]
     return list(_without_whitespace(painted, lines)) if ignore_whitespace else painted
-
-
-def _with(line: Line, text: Markup) -> Line:
-    return Line(line.kind, line.old, line.new, text, line.cut)
 
 
 def _numbered(part: str) -> Iterator[Line]:

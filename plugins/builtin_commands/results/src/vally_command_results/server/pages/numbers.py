@@ -24,7 +24,7 @@ def duration(milliseconds: float | None) -> str:
 
 
 def whole(number: float | None) -> str:
-    """A count with thin separators."""
+    """A count with separators of thousands."""
     return DASH if number is None else f"{round(number):,}"
 
 
