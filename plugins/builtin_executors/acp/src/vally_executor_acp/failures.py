@@ -38,11 +38,11 @@ def status_in(text: str) -> int | None:
     return int(found[-1]) if found else None
 
 
-def infrastructure_error(text: str, status: int | None, details: Mapping[str, object]) -> ExecutorError | None:
+def infrastructure_error(text: str, status: int | None) -> ExecutorError | None:
     """The error of the trial when an endpoint refused or could not be reached; None for an error of the agent."""
     if status is None and not _NO_CONNECTION.search(text):
         return None
-    return ExecutorError.of_provider(text, status=status, details=details)
+    return ExecutorError.of_provider(text, status=status)
 
 
 def needs_login(error: acp.RequestError, methods: tuple[str, ...]) -> ExecutorError:

@@ -80,9 +80,8 @@ class Profile:
     permission, for policies that do not allow everything; `asks` is whether it asks for every tool. `mcp_words` stand
     before the file of MCP servers for an agent that does not take them with a session. `skills_by_home`: the directory
     of skills is linked into the agent's home. `per_trial`: the agent is told things of the trial when it starts, so
-    that it can serve no other. `wire_types` are the provider
-    types it can be given, `headers` and `limits` whether it takes those of a provider. `gaps` are what a trajectory
-    lacks with this agent, in words for its readers.
+    that it can serve no other. `wire_types` are the provider types it can be given, `headers` and `limits` whether it
+    takes those of a provider. `gaps` are what a trajectory lacks with this agent, in words for its readers.
     """
 
     command: tuple[str, ...] = ()

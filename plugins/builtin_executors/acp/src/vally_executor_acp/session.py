@@ -73,7 +73,8 @@ class Session:
             as_file=bool(config.known.mcp_words),
         )
         self._limit = AgentLimit(options)
-        self._updates = Updates(self._builder, Quirks())
+        self._quirks = Quirks()
+        self._updates = Updates(self._builder, self._quirks)
         self._stopping = self._warned = False
         self._used: Tokens | None = None
         self._spent = 0.0
@@ -140,7 +141,8 @@ class Session:
 
     async def _open(self, agent: Agent) -> None:
         self._check(agent)
-        self._updates = Updates(self._builder, quirks_of(agent.name))
+        self._quirks = quirks_of(agent.name)
+        self._updates = Updates(self._builder, self._quirks)
         with anyio.move_on_after(parse_duration(self._config.init_timeout) / 1000) as scope:
             try:
                 told = await agent.request("session_new", self._new_session())
@@ -263,7 +265,7 @@ class Session:
 
     def _end_prompt(self, response: Params, *, complete: bool) -> None:
         tokens = read_tokens(response)
-        if tokens is not None and quirks_of(self._agent.name if self._agent else "").cumulative_usage:
+        if tokens is not None and self._quirks.cumulative_usage:
             tokens, self._used = tokens.since(self._used), tokens
         model = self._model or read_model(response)
         self._updates.end(tokens, model=model, cost=self._cost() if tokens else None, complete=complete)
@@ -280,7 +282,7 @@ class Session:
     def _failed_prompt(self, text: str, status: int | None) -> str:
         """An error of infrastructure, or one before the agent did anything, is the trial's; any other the agent's."""
         message = self._options.redact(text)
-        error = infrastructure_error(message, status, {})
+        error = infrastructure_error(message, status)
         self._builder.error(message, code=status)
         if error is None and self._builder.acted:
             return "error"
