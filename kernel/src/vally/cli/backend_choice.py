@@ -41,13 +41,17 @@ class BackendChoice:
         """Let a backend remove, within some seconds, what it made for a run that does not happen."""
         import anyio
 
+        with anyio.CancelScope(shield=True), anyio.move_on_after(seconds):
+            await self.shut_down(backend)
+
+    async def shut_down(self, backend: Any) -> None:
+        """Shut a backend object down; what goes wrong is a warning."""
         from vally.run.calling import invoke
 
-        with anyio.CancelScope(shield=True), anyio.move_on_after(seconds):
-            try:
-                await invoke(backend.shutdown, blocking=self.record.blocking)
-            except Exception as error:
-                print_warning(f"backend '{self.record.name}' did not shut down: {described(error)}")
+        try:
+            await invoke(backend.shutdown, blocking=self.record.blocking)
+        except Exception as error:
+            print_warning(f"backend '{self.record.name}' did not shut down: {described(error)}")
 
 
 def choose_backend(

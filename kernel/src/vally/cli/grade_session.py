@@ -16,12 +16,9 @@ import click
 from vally.cli.backend_choice import choose_backend
 from vally.cli.grade_report import GradeReport
 from vally.cli.judge_options import judge_cache
-from vally.cli.messages import print_hints, print_warning, say
-from vally.errors import BackendError, VallyError
+from vally.cli.messages import print_error, print_warning, say
 from vally.model.jsonio import encode_line, timestamp
-from vally.run.calling import invoke
 from vally.run.report_stream import reporting
-from vally.run.trial_record import described
 
 if TYPE_CHECKING:
     from vally.cli.backend_choice import BackendChoice
@@ -133,8 +130,7 @@ class GradeSession:
         )
         problems = judge_problems(self._evals.plan, self._host, self._judges)
         for problem in problems:
-            say(f"error: {problem.message} [{problem.code}]")
-            print_hints(problem.hints)
+            print_error(problem)
         if not problems:
             for notice in judge_notices(self._evals.plan, self._host, self._judges):
                 say(notice)
@@ -162,7 +158,7 @@ class GradeSession:
 
         backend = self._host.create(choice.record)
         try:
-            await self._prepare_backend(backend, choice, len(assigned))
+            await choice.start(backend, self._run_context(len(assigned)))
             tools = GradingTools(
                 host=self._host,
                 backend=backend,
@@ -179,7 +175,9 @@ class GradeSession:
                 await self._finish()
         finally:
             with anyio.CancelScope(shield=True), anyio.move_on_after(SHUTDOWN_S):
-                await self._shut_down(backend, choice)
+                for warning in await self._judges.shutdown():
+                    print_warning(warning)
+                await choice.shut_down(backend)
 
     async def _finish(self) -> None:
         evals = self._evals.readable()
@@ -188,15 +186,6 @@ class GradeSession:
         self._code = self._exit_code(summary)
         artifacts = await self._reporters.finish(evals, summary, self._code)
         self._close(summary, artifacts)
-
-    async def _prepare_backend(self, backend: Any, choice: BackendChoice, items: int) -> None:
-        try:
-            await invoke(backend.prepare, choice.args, self._run_context(items), blocking=choice.record.blocking)
-        except VallyError:
-            raise
-        except Exception as error:
-            message = f"backend '{choice.record.name}' cannot start: {described(error)}"
-            raise BackendError(message, code="backend-exception") from error
 
     def _run_context(self, items: int) -> Any:
         from vally.run.trial import RunContext
@@ -210,14 +199,6 @@ class GradeSession:
             workers=self._options["workers"],
             on_warning=self._warn_once,
         )
-
-    async def _shut_down(self, backend: Any, choice: BackendChoice) -> None:
-        for warning in await self._judges.shutdown():
-            print_warning(warning)
-        try:
-            await invoke(backend.shutdown, blocking=choice.record.blocking)
-        except Exception as error:
-            print_warning(f"backend '{choice.record.name}' did not shut down: {described(error)}")
 
     def _warn_once(self, text: str) -> None:
         if text not in self._told:

@@ -12,7 +12,7 @@ import click
 
 from vally.cli.backend_choice import BackendChoice, choose_backend
 from vally.cli.closing import artifact_lines, print_closing
-from vally.cli.messages import print_diagnostics, print_error, print_hints, print_warning, say
+from vally.cli.messages import print_diagnostics, print_error, print_warning, say
 from vally.run.report_stream import reporting
 
 if TYPE_CHECKING:
@@ -72,6 +72,7 @@ class RunSession:
         self._suites = suites or {}
         self._executors = dict(executors or {})
         self._reporters = reporters
+        self._records = True
         self._backend: BackendChoice
         self._ready: Preparation
         self.output: RunOutput
@@ -110,8 +111,7 @@ class RunSession:
         )
         problems = judge_problems(self._plan, self._host, self._judges, skip_grade=choices.skip_grade)
         for problem in problems:
-            say(f"error: {problem.message} [{problem.code}]")
-            print_hints(problem.hints)
+            print_error(problem)
         return not problems and not any(item.level == "error" for item in self._ready.diagnostics)
 
     def run(
@@ -150,11 +150,9 @@ class RunSession:
 
         from vally.run.run_output import RunLayout
 
-        self._silent = True
+        self._records = False
         with tempfile.TemporaryDirectory(prefix="vally-run-", ignore_cleanup_errors=True) as directory:
             return anyio.run(self._run, RunLayout(parent=Path(directory).resolve()), None, None)
-
-    _silent = False
 
     async def _run(
         self,
@@ -197,7 +195,7 @@ class RunSession:
         assert layout is not None
         parts = dict.fromkeys(evaluation.part for evaluation in self._plan.evals)
         self.output = RunOutput.create(layout, self.redactor(), datetime.now(UTC), display, parts)
-        if self._options is not None and not self._silent:
+        if self._options is not None and self._records:
             try:
                 self.output.directory.write_manifest(self._manifest())
             except OSError as error:
@@ -227,7 +225,7 @@ class RunSession:
             failures.append((name, why))
 
         feeds = own_feeds(self._reporters, on_failure)
-        if not self._silent:
+        if self._records:
             feeds += active_reporters(self._host, self._reporting.flags, on_failure)
         engine = Engine(
             self._plan,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vally.errors import PluginError, VallyError
@@ -16,24 +15,15 @@ if TYPE_CHECKING:
     from vally.run.plan import EvalPlan, Plan
 
 
-@dataclass(frozen=True, slots=True)
-class JudgeProblem:
-    """Why the graders of an eval could not ask their judge: one line, a code, and what to do."""
-
-    message: str
-    code: str
-    hints: tuple[str, ...]
-
-
-def judge_problems(plan: Plan, host: PluginHost, pool: JudgePool, *, skip_grade: bool = False) -> list[JudgeProblem]:
-    """One problem per eval whose judge is not installed, or whose credentials are not there.
+def judge_problems(plan: Plan, host: PluginHost, pool: JudgePool, *, skip_grade: bool = False) -> list[VallyError]:
+    """One error per eval whose judge is not installed, or whose credentials are not there.
 
     Graders ask a judge unless the run does not grade; simulated users ask one always.
     """
     return list(_problems(plan, host, pool, skip_grade))
 
 
-def _problems(plan: Plan, host: PluginHost, pool: JudgePool, skip_grade: bool) -> Iterator[JudgeProblem]:
+def _problems(plan: Plan, host: PluginHost, pool: JudgePool, skip_grade: bool) -> Iterator[VallyError]:
     for evaluation in plan.evals:
         who, hint = _who_asks(evaluation, host, skip_grade)
         if who is None:
@@ -44,7 +34,7 @@ def _problems(plan: Plan, host: PluginHost, pool: JudgePool, skip_grade: bool) -
         except PluginError as error:
             message = f"{where}: {who} needs a judge: {error.message}"
             code = error.code or "unknown-judge"
-            yield JudgeProblem(message, code, (hint,) if code == "unknown-judge" else error.hints)
+            yield VallyError(message, code=code, hints=(hint,) if code == "unknown-judge" else error.hints)
             continue
         try:
             pool.resolved(provider)
@@ -52,7 +42,7 @@ def _problems(plan: Plan, host: PluginHost, pool: JudgePool, skip_grade: bool) -
             message = f"{where}: defaults.judge_provider.{error.where}: {error.message}"
             if skip_grade:
                 message = f"{where}: {who} needs a judge: {error.message}"
-            yield JudgeProblem(message, "judge-credentials", error.hints)
+            yield VallyError(message, code="judge-credentials", hints=error.hints)
 
 
 def _who_asks(evaluation: EvalPlan, host: PluginHost, skip_grade: bool) -> tuple[str | None, str]:
