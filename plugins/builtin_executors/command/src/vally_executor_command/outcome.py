@@ -22,7 +22,6 @@ _NO_LOGIN = re.compile(
     r"not logged in|run /login|gh auth login|no authentication information|set an auth method|login required",
     re.IGNORECASE,
 )
-_RETRYABLE = frozenset({408, 409, 425, 429})
 _NOT_STARTABLE = frozenset({"ENOENT", "EACCES", "ENOEXEC", "ENOTDIR", "EPERM"})
 
 
@@ -70,7 +69,7 @@ def failure_of(
         hint = "give it a key by 'passEnv', or another endpoint by 'provider'"
         return Failure(message=f"{message}; {hint}", code="executor-unavailable", details=details)
     if parsed.error is not None and _CONNECTION.search(parsed.error):
-        return Failure(message=message, code="provider-error", retryable=True, details=details)
+        return _provider_failure(None, message, details, stderr)
     if parsed.error is None and parsed.unfinished:
         # Programs that start the real one tell its crash by an exit code of their own.
         crash = f"the agent ended in the middle of a turn, with exit code {done.returncode}{_last_line(stderr)}"
@@ -102,8 +101,6 @@ def refusal_of(parsed: ParsedTurn, stderr: str, dialect: str) -> Failure | None:
     else:
         return None
     told = f"{message}; the agent was trying again when its time was over"
-    if status is None:
-        return Failure(message=told, code="provider-error", retryable=True, details=details)
     return _provider_failure(status, told, details, stderr)
 
 
@@ -129,15 +126,15 @@ def tail(content: bytes) -> str:
     return content[-STDERR_BYTES:].decode("utf-8", "replace").strip()
 
 
-def _provider_failure(status: int, message: str, details: Mapping[str, object], text: str) -> Failure:
-    code = {401: "provider-auth", 403: "provider-auth", 429: "provider-rate-limit"}.get(status, "provider-error")
+def _provider_failure(status: int | None, message: str, details: Mapping[str, object], text: str) -> Failure:
+    error = ExecutorError.of_provider(message, status=status, details=details)
     wait = _RETRY_AFTER.search(text)
     return Failure(
         message=message,
-        code=code,
-        retryable=status in _RETRYABLE or status >= 500,
+        code=error.code,
+        retryable=error.retryable,
         retry_after_ms=int(wait[1]) * 1000 if wait and status == 429 else None,
-        details={**details, "status": status},
+        details=error.details or {},
     )
 
 

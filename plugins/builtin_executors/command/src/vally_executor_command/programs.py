@@ -12,7 +12,7 @@ from vally_executor_command.config import CommandConfig
 _MODULES = "node_modules"
 
 
-def find_program(config: CommandConfig, env: Mapping[str, str] | None = None) -> Path | None:
+def find_program(config: CommandConfig, env: Mapping[str, str] | None) -> Path | None:
     """The program as the shell would find it; None when it is not there or lies below the workspace."""
     found = shutil.which(str(config.command[0]), path=None if env is None else env.get("PATH"))
     return None if found is None else Path(found)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -12,6 +11,7 @@ from typing import Any
 import anyio
 
 from vally import (
+    AgentLimit,
     Completed,
     ExecutorError,
     ExecutorOptions,
@@ -64,7 +64,7 @@ class Session:
         self._version = version
         self._session_id = options.trial_id
         self._totals: Mapping[str, Any] = {}
-        self._soft_deadline = _soft_deadline(options)
+        self._limit = AgentLimit(options)
         self._trial = Trial(work_dir=options.work_dir, trial_dir=options.trial_dir, home=None, env=options.env)
         self._additions = Additions()
 
@@ -77,7 +77,7 @@ class Session:
             add_profile, self._config, self._options, self._version
         )
         for turn, prompt in enumerate(turns):
-            if self._options.stop.reason is not None:
+            if self._limit.reached:
                 return self._finished(self._builder.finish_stopped())
             ended = await self._turn(turn, prompt)
             if ended is not None:
@@ -190,17 +190,15 @@ class Session:
         return process
 
     async def _first_of(self, too_much: Callable[[], Awaitable[object]]) -> None:
-        """Return at the stop signal, at the agent's own time limit, or when it has written too much."""
+        """Return when the agent's time is over, or when it has written too much."""
         async with anyio.create_task_group() as tasks:
 
             async def end_after(wait: Callable[[], Awaitable[object]]) -> None:
                 await wait()
                 tasks.cancel_scope.cancel()
 
-            tasks.start_soon(end_after, self._options.stop.wait)
+            tasks.start_soon(end_after, self._limit.wait)
             tasks.start_soon(end_after, too_much)
-            if self._soft_deadline is not None:
-                tasks.start_soon(end_after, partial(anyio.sleep, max(0.0, self._soft_deadline - time.monotonic())))
 
     def _take(self, parsed: ParsedTurn) -> None:
         for event in parsed.events:
@@ -264,9 +262,3 @@ class Session:
         if path is None or not path.exists():
             return trajectory
         return trajectory.model_copy(update={"session_path": str(path)})
-
-
-def _soft_deadline(options: ExecutorOptions) -> float | None:
-    if options.max_agent_duration_ms is None:
-        return None
-    return time.monotonic() + options.max_agent_duration_ms / 1000

@@ -17,7 +17,7 @@ from vally_executor_command.dialects.jsonl import (
     text_of,
 )
 from vally_executor_command.dialects.parsed import TurnOutput
-from vally_executor_command.dialects.usage import dollars, since, usage_data
+from vally_executor_command.dialects.usage import dollars, price, since, usage_data
 
 _EXIT_CODE = re.compile(r"Exit code (\d{1,3})\b")
 _MCP_TOOL = re.compile(r"mcp__(?P<server>.+?)__.+")
@@ -208,6 +208,4 @@ class ClaudeLines(JsonLines):
 
 
 def _numbers(found: Mapping[str, Any]) -> dict[str, int | float]:
-    cost = found.get("costUSD")
-    price = cost if isinstance(cost, (int, float)) and not isinstance(cost, bool) else 0
-    return {**{key: count(found.get(key)) for key in _COUNTS}, "costUSD": price}
+    return {**{key: count(found.get(key)) for key in _COUNTS}, "costUSD": price(found.get("costUSD"))}

@@ -32,7 +32,8 @@ _KEYS = {
     "cache_write": "cache_write_input_tokens",
     "reasoning": "reasoning_output_tokens",
 }
-_UNKNOWN_MODEL = ""
+_OF_THE_THREAD = ""
+"""Stands for the model, which the stream does not name."""
 
 
 class CodexLines(JsonLines):
@@ -110,19 +111,18 @@ class CodexLines(JsonLines):
             self.add("tool_result", {"toolName": tool, "toolCallId": call_id, **_result(item)})
 
     def _usage(self, usage: Mapping[str, Any]) -> None:
-        now = {_UNKNOWN_MODEL: counts(usage, _KEYS)}
-        found = since(now, mapping(self.output.before.get("usage")))[_UNKNOWN_MODEL]
+        now = {_OF_THE_THREAD: counts(usage, _KEYS)}
+        found = since(now, mapping(self.output.before.get("usage")))[_OF_THE_THREAD]
         self.totals["usage"] = now
         data = usage_data(
-            _UNKNOWN_MODEL,
+            None,
             input_tokens=found["input"],
             output_tokens=found["output"],
             cache_read=found["cache_read"],
             cache_write=found["cache_write"],
             reasoning=found["reasoning"],
         )
-        # The stream does not name the model; whoever runs the agent does.
-        self.add("token_usage", {key: value for key, value in data.items() if key != "model"})
+        self.add("token_usage", data)
 
 
 def _result(item: Mapping[str, Any]) -> dict[str, Any]:

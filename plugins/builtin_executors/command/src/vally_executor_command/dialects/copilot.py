@@ -8,7 +8,7 @@ from typing import Any
 
 from vally_executor_command.dialects.jsonl import JsonLines, integer, mapping, mappings, status_code, string
 from vally_executor_command.dialects.parsed import TurnOutput
-from vally_executor_command.dialects.usage import counts, since, usage_data
+from vally_executor_command.dialects.usage import counts, price, since, usage_data
 
 _SUFFIXES = ("_delta", ".partial_result", "_partial_result", "_progress")
 _FLEETING = frozenset(
@@ -56,7 +56,6 @@ class CopilotLines(JsonLines):
         super().__init__(output)
         self._agents: dict[str, str] = {}
         self._thought = False
-        self._invoked: set[str] = set()
 
     def line(self, type_: str, line: Mapping[str, Any]) -> None:
         """Take one object."""
@@ -91,9 +90,9 @@ class CopilotLines(JsonLines):
             model: mapping(item) for model, item in mapping(_document(self.output.usage).get("modelMetrics")).items()
         }
         now = {model: counts(mapping(item.get("usage")), _USAGE_KEYS) for model, item in found.items()}
-        price = {model: {"cost": count_of(item.get("totalNanoAiu"))} for model, item in found.items()}
+        prices = {model: {"cost": price(item.get("totalNanoAiu"))} for model, item in found.items()}
         before = self.output.before
-        costs = since(price, mapping(before.get("cost")))
+        costs = since(prices, mapping(before.get("cost")))
         for model, item in since(now, mapping(before.get("usage"))).items():
             amount = costs[model]["cost"]
             data = usage_data(
@@ -108,7 +107,7 @@ class CopilotLines(JsonLines):
             if item["input"] or item["output"]:
                 self.add("token_usage", data)
         if now:
-            self.totals.update(usage=now, cost=price)
+            self.totals.update(usage=now, cost=prices)
 
     def _message(self, type_: str, data: Mapping[str, Any], envelope: Mapping[str, Any]) -> None:
         self.going_on()
@@ -201,11 +200,6 @@ class CopilotLines(JsonLines):
         agent = string(line.get("agentId")) or string(mapping(line.get("data")).get("parentToolCallId"))
         name = self._agents.get(agent) if agent is not None else None
         return {"at": string(line.get("timestamp")), "agent_id": agent, "agent_name": name}
-
-
-def count_of(value: object) -> int | float:
-    """A price, 0 when there is none."""
-    return value if isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0 else 0
 
 
 def _exit_code(data: Mapping[str, Any], result: Mapping[str, Any]) -> int | None:

@@ -59,7 +59,7 @@ class OpencodeLines(JsonLines):
         cache = mapping(tokens.get("cache"))
         read, written = count(cache.get("read")), count(cache.get("write"))
         data = usage_data(
-            "",
+            None,
             input_tokens=count(tokens.get("input")) + read + written,
             output_tokens=count(tokens.get("output")) + count(tokens.get("reasoning")),
             cache_read=read,
@@ -67,8 +67,7 @@ class OpencodeLines(JsonLines):
             reasoning=count(tokens.get("reasoning")) or None,
             cost=dollars("opencode", part.get("cost")),
         )
-        # The stream does not name the model; whoever runs the agent does.
-        self.add("token_usage", {key: value for key, value in data.items() if key != "model"}, at=at)
+        self.add("token_usage", data, at=at)
         self.add("turn_end", {}, at=at)
         self.end_reason = _STOPS.get(str(part.get("reason")))
         if part.get("reason") != "tool-calls":

@@ -26,7 +26,7 @@ def _difference(now: Counts, before: Mapping[str, Any]) -> dict[str, int | float
 
 
 def usage_data(
-    model: str,
+    model: str | None,
     *,
     input_tokens: int | float,
     output_tokens: int | float,
@@ -35,7 +35,10 @@ def usage_data(
     reasoning: int | float | None = None,
     cost: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The data of a `token_usage` event; `input_tokens` has the cached ones in it already."""
+    """The data of a `token_usage` event; `input_tokens` has the cached ones in it already.
+
+    Without a `model`, which some streams do not name, whoever runs the agent adds it.
+    """
     return {
         "inputTokens": input_tokens,
         "outputTokens": output_tokens,
@@ -45,6 +48,11 @@ def usage_data(
         "reasoningTokens": reasoning,
         "cost": cost,
     }
+
+
+def price(value: object) -> int | float:
+    """An amount of money, 0 when there is none."""
+    return value if isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0 else 0
 
 
 def dollars(provider: str, amount: object) -> dict[str, Any] | None:

@@ -77,11 +77,6 @@ class Profile(ABC):
     gaps: ClassVar[tuple[str, ...]] = ()
 
     @property
-    def program(self) -> str:
-        """The name of the program."""
-        return str(self.command[0])
-
-    @property
     def hint(self) -> str:
         """How to get the program."""
         return f"install it with 'npm install -g {self.package}', or name another program in 'command'"
