@@ -38,6 +38,7 @@ from vally_command_results.store.opening import Store, count_change
 
 BATCH = 500
 EXTRA_BYTES = 16 * 1024 * 1024
+NO_RECORDS = "no trial records"
 LEVEL = 1
 """Records compress well at any level; this one costs least."""
 Result = Literal["imported", "updated", "unchanged", "failed", "skipped"]
@@ -69,7 +70,7 @@ def import_run(store: Store, found: FoundRun, options: ImportOptions) -> Importe
     try:
         facts = read_facts(found)
         if facts.first is None and not _is_planned(facts):
-            return ImportedRun(found.source, "skipped", message="no trial records")
+            return ImportedRun(found.source, "skipped", message=NO_RECORDS)
         if options.complete_only and not facts.complete:
             return ImportedRun(found.source, "skipped", message="incomplete")
         warnings = () if facts.torn is None else (facts.torn,)

@@ -12,7 +12,7 @@ from sqlalchemy import insert
 
 from vally import VallyError, timestamp
 from vally_command_results.importing.finding import FoundComparisons, FoundRun, find_sources
-from vally_command_results.importing.importer import ImportedRun, ImportOptions, import_run
+from vally_command_results.importing.importer import NO_RECORDS, ImportedRun, ImportOptions, import_run
 from vally_command_results.importing.judged import import_comparisons
 from vally_command_results.store import schema
 from vally_command_results.store.opening import Store
@@ -51,7 +51,7 @@ def import_directories(
             _comparisons(store, found, options, summary)
             continue
         run = import_run(store, found, options)
-        if run.result == "skipped" and run.message == "no trial records":
+        if run.result == "skipped" and run.message == NO_RECORDS:
             continue
         summary.runs.append(run)
         summary.warnings += run.warnings

@@ -147,47 +147,48 @@ _UP, _DOWN, _NEUTRAL = "higher_is_better", "lower_is_better", "neutral"
 _COST = ("cost_amount", "cost_unit")
 
 
-def _metric(
-    id: str, label: str, unit: str, direction: str, kind: str, about: str, columns: Sequence[str], compute: Compute
-) -> Metric:
-    return Metric(id, label, unit, direction, kind, about, tuple(columns), compute)
-
-
 def _trajectory_mean(id: str, label: str, unit: str, direction: str, column: str, about: str) -> Metric:
-    return _metric(id, label, unit, direction, "mean", about, [column], _mean(column))
+    return Metric(id, label, unit, direction, "mean", about, (column,), _mean(column))
 
 
 METRICS: Mapping[str, Metric] = {
     metric.id: metric
     for metric in (
-        _metric("pass_rate", "Pass rate", "ratio", _UP, "rate", "Passed of the graded trials", (), _pass_rate),
-        _metric(
+        Metric("pass_rate", "Pass rate", "ratio", _UP, "rate", "Passed of the graded trials", (), _pass_rate),
+        Metric(
             "error_rate",
             "Error rate",
             "ratio",
             _DOWN,
             "rate",
             "Trials that ended in an error, of those that ran",
-            ["status"],
+            ("status",),
             lambda rows: share(rows, lambda row: row.verdict == "error", _ran),
         ),
-        _metric(
+        Metric(
             "skipped_rate",
             "Skipped rate",
             "ratio",
             _NEUTRAL,
             "rate",
             "Trials that did not run",
-            ["status"],
+            ("status",),
             lambda rows: share(rows, lambda row: row.status == "skipped", lambda _: True),
         ),
-        _metric(
+        Metric(
             "flaky_rate", "Flaky rate", "ratio", _DOWN, "rate", "Stimuli with passed and failed trials", (), _flaky_rate
         ),
-        _metric(
-            "score", "Score", "ratio", _UP, "mean", "Mean score of the graded trials", ["score"], _mean("score", graded)
+        Metric(
+            "score",
+            "Score",
+            "ratio",
+            _UP,
+            "mean",
+            "Mean score of the graded trials",
+            ("score",),
+            _mean("score", graded),
         ),
-        _metric(
+        Metric(
             "pass_at_k",
             "Pass@k",
             "ratio",
@@ -197,7 +198,7 @@ METRICS: Mapping[str, Metric] = {
             (),
             _over_stimuli(lambda count, passed: pass_at_k(count, passed, count)),
         ),
-        _metric(
+        Metric(
             "pass_to_the_k",
             "Pass^k",
             "ratio",
@@ -207,59 +208,59 @@ METRICS: Mapping[str, Metric] = {
             (),
             _over_stimuli(lambda count, passed: pass_to_the_k(passed / count, count)),
         ),
-        _metric(
+        Metric(
             "duration_ms",
             "Duration",
             "ms",
             _DOWN,
             "mean",
             "Mean time of a trial",
-            ["status", "duration_ms"],
+            ("status", "duration_ms"),
             _mean("duration_ms", _ran),
         ),
-        _metric(
+        Metric(
             "duration_p50_ms",
             "Median duration",
             "ms",
             _DOWN,
             "p50",
             "Half of the trials took less",
-            ["status", "duration_ms"],
+            ("status", "duration_ms"),
             _quantile("duration_ms", 0.5),
         ),
-        _metric(
+        Metric(
             "duration_p95_ms",
             "95th percentile duration",
             "ms",
             _DOWN,
             "p95",
             "95 of 100 trials took less",
-            ["status", "duration_ms"],
+            ("status", "duration_ms"),
             _quantile("duration_ms", 0.95),
         ),
         _trajectory_mean(
             "wall_time_ms", "Agent time", "ms", _DOWN, "wall_time_ms", "Mean time of the agent in a trial"
         ),
-        _metric(
+        Metric(
             "total_duration_ms",
             "Total duration",
             "ms",
             _DOWN,
             "sum",
             "Time of all trials together",
-            ["status", "duration_ms"],
+            ("status", "duration_ms"),
             _sum("duration_ms", _ran),
         ),
         _trajectory_mean("turns", "Turns", "count", _DOWN, "turn_count", "Mean number of turns"),
         _trajectory_mean("tool_calls", "Tool calls", "count", _DOWN, "tool_call_count", "Mean number of tool calls"),
-        _metric(
+        Metric(
             "tool_error_rate",
             "Tool error rate",
             "ratio",
             _DOWN,
             "rate",
             "Tool calls without success, of those with a result",
-            ["answered_calls", "failed_calls"],
+            ("answered_calls", "failed_calls"),
             _tool_error_rate,
         ),
         _trajectory_mean("agent_errors", "Agent errors", "count", _DOWN, "agent_error_count", "Mean number of errors"),
@@ -281,22 +282,22 @@ METRICS: Mapping[str, Metric] = {
         _trajectory_mean(
             "cache_write_tokens", "Cached tokens written", "tokens", _NEUTRAL, "cache_write_tokens", "Mean tokens"
         ),
-        _metric(
+        Metric(
             "total_tokens_sum",
             "Total tokens",
             "tokens",
             _DOWN,
             "sum",
             "Tokens of all trials",
-            ["total_tokens"],
+            ("total_tokens",),
             _sum("total_tokens"),
         ),
-        _metric(
+        Metric(
             "cost_usd", "Cost", "usd", _DOWN, "sum", "Cost of all trials that report one in usd", _COST, _cost("usd")
         ),
-        _metric(
+        Metric(
             "cost_aiu", "Cost", "aiu", _DOWN, "sum", "Cost of all trials that report one in aiu", _COST, _cost("aiu")
         ),
-        _metric("outcome_count", "Trials", "count", _NEUTRAL, "sum", "Number of trials", (), len),
+        Metric("outcome_count", "Trials", "count", _NEUTRAL, "sum", "Number of trials", (), len),
     )
 }

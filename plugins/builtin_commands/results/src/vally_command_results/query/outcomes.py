@@ -100,7 +100,7 @@ def outcome_detail(connection: Connection, outcome_id: str, *, artifact_count: i
     trajectory = _mapping(record.get("trajectory"))
     stimulus, metadata = _mapping(trajectory.get("stimulus")), _mapping(trajectory.get("metadata"))
     output, truncated = _cut(trajectory.get("output"))
-    previous, following = _neighbours(connection, row)
+    previous, following = neighbours(connection, row)
     required = _mapping(_mapping(record.get("gradeResult")).get("metadata")).get("requiredPassed")
     return {
         **outcome_document(row),
@@ -193,8 +193,11 @@ def _trials(connection: Connection, row: Any) -> list[dict[str, Any]]:
     ]
 
 
-def _neighbours(connection: Connection, row: Any) -> tuple[str | None, str | None]:
+def neighbours(connection: Connection, row: Any, verdicts: Sequence[str] = ()) -> tuple[str | None, str | None]:
+    """Ids of the outcomes before and after one in its run; with `verdicts` of the nearest that have one of them."""
     of_run = select(outcomes.c.id).where(outcomes.c.run_id == row.run_id)
+    if verdicts:
+        of_run = of_run.where(outcomes.c.verdict.in_(verdicts))
     before = of_run.where(outcomes.c.seq < row.seq).order_by(outcomes.c.seq.desc()).limit(1)
     after = of_run.where(outcomes.c.seq > row.seq).order_by(outcomes.c.seq).limit(1)
     return connection.scalar(before), connection.scalar(after)

@@ -177,16 +177,12 @@ index a01c7d2..66be0f1 100644
 """
 
 
-def _stimulus(eval_name: str, name: str, area: str, chance: tuple[float, float], **texts: str) -> DemoStimulus:
-    return DemoStimulus(eval_name=eval_name, name=name, area=area, chance=chance, **texts)
-
-
 STIMULI = (
-    _stimulus(
-        "config-editing",
-        "writes-json",
-        "config",
-        (0.95, 1.0),
+    DemoStimulus(
+        eval_name="config-editing",
+        name="writes-json",
+        area="config",
+        chance=(0.95, 1.0),
         prompt="Set the port of the billing service to 8080 and log in JSON at level info. Leave the rest alone.",
         answer="I set `port` to 8080 and the log level to info with JSON output in `config/app.json`.",
         file="config/app.json",
@@ -194,11 +190,11 @@ STIMULI = (
         diff=_PORT,
         command="python -m json.tool config/app.json",
     ),
-    _stimulus(
-        "config-editing",
-        "keeps-comments",
-        "config",
-        (0.55, 0.92),
+    DemoStimulus(
+        eval_name="config-editing",
+        name="keeps-comments",
+        area="config",
+        chance=(0.55, 0.92),
         prompt="Scale the service to four replicas with a rolling update. The comments in the file must stay.",
         answer="The service now has four replicas and is updated step by step; all comments are still there.",
         file="deploy/values.yaml",
@@ -206,11 +202,11 @@ STIMULI = (
         diff=_COMMENTS,
         command="grep -c '#' deploy/values.yaml",
     ),
-    _stimulus(
-        "bug-fixing",
-        "off-by-one",
-        "bugs",
-        (0.9, 1.0),
+    DemoStimulus(
+        eval_name="bug-fixing",
+        name="off-by-one",
+        area="bugs",
+        chance=(0.9, 1.0),
         prompt="Users report that the last item of each page is missing. Find out why, mend it and add a test.",
         answer="`Page.slice` cut one item too many and pages were counted from 0. I mended both and added two tests.",
         file="src/paging.py",
@@ -218,11 +214,11 @@ STIMULI = (
         diff=_OFF_BY_ONE,
         command="python -m pytest -q tests/test_paging.py",
     ),
-    _stimulus(
-        "bug-fixing",
-        "race-in-cache",
-        "bugs",
-        (0.25, 0.65),
+    DemoStimulus(
+        eval_name="bug-fixing",
+        name="race-in-cache",
+        area="bugs",
+        chance=(0.25, 0.65),
         prompt="`go test -race ./internal/cache` fails now and then. Make the cache safe for several goroutines.",
         answer="The map was read and written without a lock. `Get` now holds the mutex of the cache.",
         file="internal/cache/cache.go",
@@ -230,11 +226,11 @@ STIMULI = (
         diff=_RACE,
         command="go test -race ./internal/cache",
     ),
-    _stimulus(
-        "bug-fixing",
-        "unicode-slug",
-        "bugs",
-        (0.6, 0.85),
+    DemoStimulus(
+        eval_name="bug-fixing",
+        name="unicode-slug",
+        area="bugs",
+        chance=(0.6, 0.85),
         prompt="Titles such as “Ångström 2” become `-ngstr-m-`. Make slugs keep digits and drop accents.",
         answer="Slugs are normalised first, so accents fall away and digits stay.",
         file="web/src/slug.ts",
@@ -242,11 +238,11 @@ STIMULI = (
         diff=_SLUG,
         command="npm test --silent -- slug",
     ),
-    _stimulus(
-        "docs-writing",
-        "changelog-entry",
-        "docs",
-        (0.98, 0.98),
+    DemoStimulus(
+        eval_name="docs-writing",
+        name="changelog-entry",
+        area="docs",
+        chance=(0.98, 0.98),
         prompt="Write the changelog entries for the last two fixes, in the manner of the entries that are there.",
         answer="I added two entries under Unreleased.",
         file="CHANGELOG.md",
@@ -254,11 +250,11 @@ STIMULI = (
         diff=_CHANGELOG,
         command="git log --oneline -5",
     ),
-    _stimulus(
-        "docs-writing",
-        "api-example",
-        "docs",
-        (0.7, 0.9),
+    DemoStimulus(
+        eval_name="docs-writing",
+        name="api-example",
+        area="docs",
+        chance=(0.7, 0.9),
         prompt="Rename the page of the client to docs/client.md and replace its first sentence by a working example.",
         answer="The page is now `docs/client.md` and begins with an example that lists open invoices.",
         file="docs/client.md",

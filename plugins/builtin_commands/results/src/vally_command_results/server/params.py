@@ -50,6 +50,9 @@ Numbers = Annotated[tuple[Annotated[int, Field(ge=0, le=LARGEST)], ...], BeforeV
 Moment = Annotated[str, BeforeValidator(_time), Field(json_schema_extra={"format": "date-time"})]
 Time = Moment | None
 MetricName = Annotated[str, AfterValidator(_metric), Field(json_schema_extra={"enum": [*METRICS]})]
+Kinds = Annotated[tuple[Literal["eval", "experiment", "grade"], ...], BeforeValidator(_alternatives)]
+Distributed = Literal["duration_ms", "wall_time_ms", "score", "turns", "tool_calls", "total_tokens"]
+DistributedBy = Literal["model", "eval", "verdict"]
 Verdict = Literal["pass", "fail", "error", "skipped", "ungraded"]
 RunSort = Literal["-startedAt", "startedAt", "name", "-passRate", "passRate", "-durationMs"]
 OutcomeSort = Literal[
@@ -86,7 +89,7 @@ class RunFilters(Parameters):
     eval_name: Texts = ()
     model: Texts = ()
     variant: Texts = ()
-    kind: Annotated[tuple[Literal["eval", "experiment", "grade"], ...], BeforeValidator(_alternatives)] = ()
+    kind: Kinds = ()
     group: Texts = ()
     verdict: Annotated[
         tuple[Literal["pass", "fail", "error", "partial", "incomplete"], ...], BeforeValidator(_alternatives)
@@ -105,7 +108,16 @@ class Runs(RunFilters, Page):
     sort: RunSort = "-startedAt"
 
 
-class OutcomeFilters(Parameters):
+class OfOutcomes(Parameters):
+    """Parameters that choose outcomes."""
+
+    def filter(self, *run_ids: str) -> OutcomeFilter:
+        """The same for questions to the store; of these runs when there are any."""
+        chosen = _fields(self, OutcomeFilter.__dataclass_fields__)
+        return OutcomeFilter(**{**chosen, "run_id": run_ids} if run_ids else chosen)
+
+
+class OutcomeFilters(OfOutcomes):
     """Which outcomes."""
 
     eval_name: Texts = ()
@@ -122,12 +134,6 @@ class OutcomeFilters(Parameters):
     tool: Texts = ()
     min_score: Annotated[float | None, Field(ge=0, le=1)] = None
     max_score: Annotated[float | None, Field(ge=0, le=1)] = None
-
-    def filter(self, *run_ids: str) -> OutcomeFilter:
-        """The same for questions to the store."""
-        return OutcomeFilter(
-            **{**_fields(self, OutcomeFilter.__dataclass_fields__), **({"run_id": run_ids} if run_ids else {})}
-        )
 
 
 class RunOutcomes(OutcomeFilters, Page):
@@ -157,16 +163,12 @@ class DiffTurn(Parameters):
     turn: Annotated[int | None, Field(ge=0, le=LARGEST)] = None
 
 
-class Some(Parameters):
+class Some(OfOutcomes):
     """Which outcomes of a run a table is about."""
 
     eval_name: Texts = ()
     stimulus: Texts = ()
     model: Texts = ()
-
-    def filter(self) -> OutcomeFilter:
-        """The same for questions to the store."""
-        return OutcomeFilter(**_fields(self, OutcomeFilter.__dataclass_fields__))
 
 
 class Graders(Some):
@@ -175,7 +177,7 @@ class Graders(Some):
     depth: Annotated[int, Field(ge=0, le=1)] = 0
 
 
-class Matrix(Parameters):
+class Matrix(OfOutcomes):
     """The axes of a score matrix."""
 
     metric: MetricName = "pass_rate"
@@ -184,10 +186,6 @@ class Matrix(Parameters):
     eval_name: Texts = ()
     model: Texts = ()
     tag: Texts = ()
-
-    def filter(self) -> OutcomeFilter:
-        """The same for questions to the store."""
-        return OutcomeFilter(**_fields(self, OutcomeFilter.__dataclass_fields__))
 
 
 class Compare(Parameters):
@@ -207,7 +205,7 @@ class Trends(Parameters):
     eval_name: Texts = ()
     stimulus: Texts = ()
     model: Texts = ()
-    kind: Annotated[tuple[Literal["eval", "experiment", "grade"], ...], BeforeValidator(_alternatives)] = ()
+    kind: Kinds = ()
     since: Time = None
     until: Time = None
     limit: Annotated[int, Field(ge=1, le=200)] = 200
@@ -235,9 +233,9 @@ class GradersAcross(Parameters):
 class Distribution(Parameters):
     """What a histogram shows."""
 
-    metric: Literal["duration_ms", "wall_time_ms", "score", "turns", "tool_calls", "total_tokens"] = "duration_ms"
+    metric: Distributed = "duration_ms"
     bins: Annotated[int, Field(ge=1, le=100)] = 20
-    group_by: Literal["model", "eval", "verdict"] = "model"
+    group_by: DistributedBy = "model"
 
 
 class Comparisons(Page):

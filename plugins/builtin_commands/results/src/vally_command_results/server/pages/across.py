@@ -13,9 +13,8 @@ from vally_command_results.query.metrics import METRICS
 from vally_command_results.query.runs import facets
 from vally_command_results.query.trends import comparison_detail, trends
 from vally_command_results.server.charts_lines import MAX_DRAWN, interval, trend_chart
-from vally_command_results.server.pages.page_params import TrendsPage
 from vally_command_results.server.pages.reading import hidden, read
-from vally_command_results.server.params import GradersAcross, NoParameters
+from vally_command_results.server.params import GradersAcross, NoParameters, Trends
 from vally_command_results.server.site import Site
 
 GRADER_FIELDS = ("evalName", "model", "since", "until")
@@ -41,7 +40,7 @@ def graders_page(connection: Connection, request: Request, _: Site) -> tuple[str
 
 def trends_page(connection: Connection, request: Request, _: Site) -> tuple[str, Mapping[str, Any]]:
     """`/trends`."""
-    chosen = read(TrendsPage, request)
+    chosen = read(Trends, request)
     runs, outcomes = chosen.filters()
     document = trends(connection, runs, outcomes, metric=chosen.metric, group_by=chosen.group_by, limit=chosen.limit)
     metric = METRICS[chosen.metric]

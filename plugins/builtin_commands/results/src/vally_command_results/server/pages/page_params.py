@@ -6,10 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from vally_command_results.query.filters import OutcomeFilter
 from vally_command_results.server import params
-
-Chart = Literal["duration_ms", "wall_time_ms", "total_tokens", "turns", "tool_calls", "score"]
 
 
 class RunsPage(params.Runs):
@@ -22,8 +19,8 @@ class RunsPage(params.Runs):
 class OverviewPage(params.Matrix):
     """One run: its matrix, and the metric and grouping of its histogram."""
 
-    chart: Chart = "duration_ms"
-    by: Literal["model", "eval", "verdict"] = "model"
+    chart: params.Distributed = "duration_ms"
+    by: params.DistributedBy = "model"
 
 
 class OutcomesPage(params.Outcomes):
@@ -31,10 +28,6 @@ class OutcomesPage(params.Outcomes):
 
     limit: Annotated[int, Field(ge=1, le=params.MAX_LIMIT)] = 50
     format: Literal["html", "csv"] = "html"
-
-    def filter(self, *run_ids: str) -> OutcomeFilter:
-        """The same for questions to the store."""
-        return super().filter(*(run_ids or self.run_id))
 
 
 class TrialPage(params.Parameters):
@@ -72,7 +65,3 @@ class SideBySide(params.Parameters):
 
     left: params.Text
     right: params.Text
-
-
-class TrendsPage(params.Trends):
-    """What to follow."""

@@ -12,13 +12,19 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from vally_command_results.query.errors import not_found
-from vally_command_results.query.outcomes import list_calls, outcome_detail, raw_line, record_of, require_outcome
+from vally_command_results.query.outcomes import (
+    list_calls,
+    neighbours,
+    outcome_detail,
+    raw_line,
+    record_of,
+    require_outcome,
+)
 from vally_command_results.query.paging import MAX_LIMIT, PageRequest
 from vally_command_results.query.runs import require_run
 from vally_command_results.query.trajectories import numbered_events
 from vally_command_results.server.artifacts import artifact_root, list_artifacts
 from vally_command_results.server.charts_lines import call_strip
-from vally_command_results.server.pages.neighbours import failing_neighbours
 from vally_command_results.server.pages.page_params import TextPart, TrialPage
 from vally_command_results.server.pages.reading import hidden, read, with_parameters
 from vally_command_results.server.pages.text import as_text, excerpt
@@ -40,7 +46,7 @@ def trial_page(connection: Connection, request: Request, site: Site) -> tuple[st
     artifacts = list_artifacts(artifact_root(site, run.source, row.artifact_dir))
     trial = outcome_detail(connection, outcome_id, artifact_count=len(artifacts["items"]))
     calls = list_calls(connection, outcome_id, PageRequest(limit=MAX_LIMIT))["items"]
-    previous, following = failing_neighbours(connection, outcome_id)
+    previous, following = neighbours(connection, row, ("fail", "error"))
     trajectory = _trajectory(connection, outcome_id)
     return "trial.html", {
         "title": f"{trial['stimulus']}, trial {trial['trialIndex'] + 1}",
