@@ -18,7 +18,8 @@ _NAMES = {
     "vally.cli.stored_runs": (
         "RunPart StoredRun find_run find_runs newest_first output_dirs read_json run_id started_at"
     ),
-    "vally.cli.trial_choice": "TrialChoice name_matcher",
+    "vally.cli.name_patterns": "name_matcher",
+    "vally.cli.trial_choice": "TrialChoice",
     "vally.cli.trial_completion": "complete_from_run",
     "vally.run.run_settings": "RunOutcome",
     "vally.run.plan": "EvalPlan Plan PlanEntry PlanOptions make_plan",
@@ -33,12 +34,12 @@ _NAMES = {
     "vally.cli.clean_names": "with_clean_names",
     "vally.cli.completion_shells": "completion_script",
     "vally.cli.context": "CliContext",
-    "vally.cli.display": "use_color",
+    "vally.cli.display": "is_terminal use_color",
     "vally.cli.judge_options": "judge_cache judge_options",
     "vally.cli.messages": "print_diagnostics print_error print_warning",
     "vally.cli.options": "KEY_VALUE display_options plugin_options plugin_options_for",
     "vally.cli.terminal": (
-        "Style cells clock cut_to_cells elapsed is_terminal name_line one_line pad plural printable report_block "
+        "Style cells clock cut_to_cells elapsed name_line one_line pad plural printable report_block "
         "report_width short_clock terminal_width"
     ),
     "vally.cli.workflow": "append_step_summary workflow_command workflow_path",

@@ -5,6 +5,7 @@ from vally.cli.clean_names import with_clean_names as with_clean_names
 from vally.cli.completion_shells import completion_script as completion_script
 from vally.cli.context import CliContext as CliContext
 from vally.cli.directories import results_directory as results_directory
+from vally.cli.display import is_terminal as is_terminal
 from vally.cli.display import use_color as use_color
 from vally.cli.event_loop import leave_threads_behind as leave_threads_behind
 from vally.cli.judge_options import judge_cache as judge_cache
@@ -13,6 +14,7 @@ from vally.cli.machine_output import reserved_stdout as reserved_stdout
 from vally.cli.messages import print_diagnostics as print_diagnostics
 from vally.cli.messages import print_error as print_error
 from vally.cli.messages import print_warning as print_warning
+from vally.cli.name_patterns import name_matcher as name_matcher
 from vally.cli.options import KEY_VALUE as KEY_VALUE
 from vally.cli.options import display_options as display_options
 from vally.cli.options import plugin_options as plugin_options
@@ -41,7 +43,6 @@ from vally.cli.terminal import cells as cells
 from vally.cli.terminal import clock as clock
 from vally.cli.terminal import cut_to_cells as cut_to_cells
 from vally.cli.terminal import elapsed as elapsed
-from vally.cli.terminal import is_terminal as is_terminal
 from vally.cli.terminal import name_line as name_line
 from vally.cli.terminal import one_line as one_line
 from vally.cli.terminal import pad as pad
@@ -52,7 +53,6 @@ from vally.cli.terminal import report_width as report_width
 from vally.cli.terminal import short_clock as short_clock
 from vally.cli.terminal import terminal_width as terminal_width
 from vally.cli.trial_choice import TrialChoice as TrialChoice
-from vally.cli.trial_choice import name_matcher as name_matcher
 from vally.cli.trial_completion import complete_from_run as complete_from_run
 from vally.cli.workflow import append_step_summary as append_step_summary
 from vally.cli.workflow import workflow_command as workflow_command

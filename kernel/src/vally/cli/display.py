@@ -28,7 +28,7 @@ def use_color(option: str, environ: Mapping[str, str], stream: Any) -> bool:
         return False
     if any(environ.get(name) not in (None, "", "0") for name in ("FORCE_COLOR", "CLICOLOR_FORCE")):
         return True
-    return environ.get("TERM") != "dumb" and _is_terminal(stream)
+    return environ.get("TERM") != "dumb" and is_terminal(stream)
 
 
 def progress_style(options: DisplayOptions, environ: Mapping[str, str], stderr: Any) -> Progress:
@@ -40,12 +40,13 @@ def progress_style(options: DisplayOptions, environ: Mapping[str, str], stderr: 
     in_ci = environ.get("CI", "").lower() not in ("", "0", "false")
     # A display that is redrawn needs escape sequences, and NO_COLOR asks for none of them.
     plain = in_ci or options.verbose or environ.get("NO_COLOR") or environ.get("TERM") == "dumb"
-    if _is_terminal(stderr) and not plain:
+    if is_terminal(stderr) and not plain:
         return "live"
     return "plain"
 
 
-def _is_terminal(stream: Any) -> bool:
+def is_terminal(stream: Any) -> bool:
+    """Whether a stream is a terminal."""
     try:
         return bool(stream.isatty())
     except (AttributeError, ValueError):

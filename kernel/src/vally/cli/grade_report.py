@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from vally.cli.display import is_terminal
 from vally.cli.messages import tell
-from vally.cli.terminal import cut_to_cells, is_terminal, name_line, one_line, printable, report_block, report_width
+from vally.cli.terminal import cut_to_cells, name_line, one_line, printable, report_block, report_width
 from vally.run.scoring import resolve_grade_pass
 from vally.text.glyphs import can_encode, fit_glyphs
 

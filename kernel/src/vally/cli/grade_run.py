@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
 from vally.cli.directories import directory
+from vally.cli.display import is_terminal
 from vally.cli.machine_output import reserved_stdout
 from vally.cli.messages import error_line, print_error, print_hints, print_warning, say
 from vally.cli.selection import SelectionWords, select_stimuli
 from vally.cli.spec_selection import SpecSelection
-from vally.cli.terminal import is_terminal, plural
+from vally.cli.terminal import plural
 from vally.errors import UsageError, VallyError
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from vally.cli.name_patterns import is_stimulus_named
 from vally.errors import VallyError
 
 if TYPE_CHECKING:
@@ -110,25 +111,15 @@ def _name_matches(eval_name: str, name: str, patterns: Iterable[str], hits: dict
     positive = [pattern for pattern in patterns if not pattern.startswith("!")]
     included = not positive
     for pattern in positive:
-        if _matches(eval_name, name, pattern):
+        if is_stimulus_named(pattern, eval_name, name):
             hits[pattern] = hits.get(pattern, 0) + 1
             included = True
     excluded = False
     for pattern in patterns:
-        if pattern.startswith("!") and _matches(eval_name, name, pattern[1:]):
+        if pattern.startswith("!") and is_stimulus_named(pattern[1:], eval_name, name):
             hits[pattern] = hits.get(pattern, 0) + 1
             excluded = True
     return included and not excluded
-
-
-def _matches(eval_name: str, name: str, pattern: str) -> bool:
-    from vally.text.globs import compile_glob
-
-    subject = f"{eval_name}::{name}" if "::" in pattern else name
-    # A name is not a path: `*` crosses its slashes, and a pattern equal to the name matches it whatever it holds.
-    if pattern in (name, f"{eval_name}::{name}"):
-        return True
-    return compile_glob(pattern.replace("/", "\x01"), dotfiles=True).match(subject.replace("/", "\x01"), is_dir=False)
 
 
 def tag_keys(specs: Iterable[EvalSpec]) -> list[str]:

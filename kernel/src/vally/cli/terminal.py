@@ -104,14 +104,6 @@ def plural(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def is_terminal(stream: Any) -> bool:
-    """Whether a stream is a terminal."""
-    try:
-        return bool(stream.isatty())
-    except (AttributeError, ValueError):
-        return False
-
-
 def terminal_width(stream: Any) -> int | None:
     """Columns of the terminal behind a stream; None when there is none or it does not tell."""
     try:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from vally.cli.name_patterns import is_stimulus_named
 from vally.errors import VallyError
 from vally.text.suggest import did_you_mean
 
@@ -31,9 +32,8 @@ class TrialChoice:
         return self.failed or any(value is not None for value in (self.stimulus, self.trial, self.model, self.variant))
 
     def of(self, trials: StoredTrials) -> list[TrialEntry]:
-        """The trials of a file that are meant."""
-        is_named = self._name_filter()
-        named = [entry for entry in trials.entries if self._is_meant(entry) and is_named(entry)]
+        """The trials of a file that are meant. Raises `VallyError` for an invalid glob."""
+        named = [entry for entry in trials.entries if self._is_meant(entry)]
         if not self.failed:
             return named
         thresholds = trials.thresholds()
@@ -41,24 +41,11 @@ class TrialChoice:
 
     def _is_meant(self, entry: TrialEntry) -> bool:
         return (
-            (self.trial is None or entry.trial_index == self.trial)
+            (self.stimulus is None or is_stimulus_named(self.stimulus, entry.eval_name, entry.stimulus))
+            and (self.trial is None or entry.trial_index == self.trial)
             and (self.model is None or entry.model == self.model)
             and (self.variant is None or entry.variant == self.variant)
         )
-
-    def _name_filter(self) -> Callable[[TrialEntry], bool]:
-        pattern = self.stimulus
-        if pattern is None:
-            return lambda _: True
-        with_eval = "::" in pattern
-        matches = name_matcher(pattern, "--stimulus")
-
-        def is_named(entry: TrialEntry) -> bool:
-            full = f"{entry.eval_name}::{entry.stimulus}"
-            # A pattern equal to a name matches it whatever characters it has.
-            return pattern in (entry.stimulus, full) or matches(full if with_eval else entry.stimulus)
-
-        return is_named
 
     def nothing(self, parts: Sequence[StoredTrials]) -> VallyError:
         """The error that no trial is meant, with what there is."""
@@ -75,20 +62,6 @@ class TrialChoice:
         ]
         hints = [hint for option, value, names in checks if value is not None for hint in _hints(option, value, names)]
         return VallyError("no trial matches", code="no-trial", hints=hints)
-
-
-def name_matcher(pattern: str, option: str) -> Callable[[str], bool]:
-    """Whether a name matches the glob of an option; names are no paths, so `*` crosses their slashes.
-
-    Raises `VallyError` for an invalid glob.
-    """
-    from vally.text.globs import InvalidGlob, compile_glob
-
-    try:
-        glob = compile_glob(pattern.replace("/", "\x01"), dotfiles=True)
-    except InvalidGlob as error:
-        raise VallyError(str(error), where=option) from error
-    return lambda name: glob.match(name.replace("/", "\x01"), is_dir=False)
 
 
 def _hints(option: str, value: str, names: Iterable[str]) -> list[str]:
