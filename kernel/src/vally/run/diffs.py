@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from vally.model.jsonio import parse_json
 
 if TYPE_CHECKING:
     from vally.model.trajectory import Trajectory, TurnDiff
@@ -86,6 +88,18 @@ def sidecar_path(stored: str, run_dir: Path | None) -> Path | None:
         if candidate.is_file() and candidate.resolve().is_relative_to(run_dir.resolve()):
             return candidate
     return None
+
+
+def sidecar_object(stored: object, run_dir: Path | None) -> dict[str, Any] | None:
+    """The JSON object in a file that a record names; None when it is not there or cannot be read."""
+    path = sidecar_path(stored, run_dir) if isinstance(stored, str) else None
+    if path is None:
+        return None
+    try:
+        value = parse_json(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+    return value if isinstance(value, dict) else None
 
 
 def _read(path: Path, shown: str) -> tuple[str | None, str | None]:

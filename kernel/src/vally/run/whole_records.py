@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vally.model.jsonio import parse_json
 from vally.model.results import load_trial_result
 from vally.model.trajectory import RecordError
-from vally.run.diffs import sidecar_path
+from vally.run.diffs import sidecar_object
 
 if TYPE_CHECKING:
     from vally.model.results import TrialResult
@@ -23,7 +22,7 @@ def load_whole(record: dict[str, Any], entry: TrialEntry, run_dir: Path) -> tupl
     warning = None
     trajectory = record.get("trajectory")
     if isinstance(trajectory, dict) and trajectory.get("truncated") is True:
-        whole = _sidecar(trajectory.get("trajectoryPath"), run_dir)
+        whole = sidecar_object(trajectory.get("trajectoryPath"), run_dir)
         if whole is None:
             warning = f"stimulus '{entry.stimulus}': the trajectory was cut, and its file is not there any more"
         else:
@@ -32,14 +31,3 @@ def load_whole(record: dict[str, Any], entry: TrialEntry, run_dir: Path) -> tupl
         return load_trial_result(record, trial_index=entry.trial_index, total_trials=entry.total), warning
     except RecordError as error:
         return None, f"stimulus '{entry.stimulus}': {error.message} [bad-record]"
-
-
-def _sidecar(stored: object, run_dir: Path) -> dict[str, Any] | None:
-    path = sidecar_path(stored, run_dir) if isinstance(stored, str) else None
-    if path is None:
-        return None
-    try:
-        value = parse_json(path.read_bytes())
-    except (OSError, ValueError):
-        return None
-    return value if isinstance(value, dict) else None

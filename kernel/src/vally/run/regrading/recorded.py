@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any
 
-from vally.model.jsonio import parse_json
 from vally.model.trajectory import RecordError, Trajectory, load_trajectory
-from vally.run.diffs import sidecar_path
+from vally.run.diffs import sidecar_object
 
 if TYPE_CHECKING:
     from vally.run.regrading.source import Document
@@ -48,12 +47,12 @@ def recorded_trajectory(
 
 
 def _whole(trajectory: Trajectory, run_dir: Path | None) -> Trajectory | None:
-    path = None if trajectory.trajectory_path is None else sidecar_path(trajectory.trajectory_path, run_dir)
-    if path is None:
+    document = sidecar_object(trajectory.trajectory_path, run_dir)
+    if document is None:
         return None
     try:
-        whole = load_trajectory(parse_json(path.read_bytes()))
-    except (OSError, ValueError, RecordError):
+        whole = load_trajectory(document)
+    except (ValueError, RecordError):
         return None
     return whole.model_copy(update={"truncated": None})
 
