@@ -15,7 +15,7 @@ from vally.model.evalspec import (
     Position,
     ProviderConfig,
 )
-from vally.spec.diagnostics import Collector, Place, suggestion
+from vally.spec.diagnostics import Collector, Place
 from vally.spec.git_sources import check_url
 from vally.spec.loading import Loading
 from vally.spec.nodes import Entry, MappingNode, Node, ScalarNode
@@ -33,6 +33,7 @@ from vally.spec.shapes import (
     Text,
     any_of,
 )
+from vally.text.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -232,7 +233,7 @@ def read_provider(loading: Loading, node: Node, place: Place) -> ProviderConfig 
 
 def _report_unserved(loading: Loading, section: Section) -> None:
     known = tuple(dict.fromkeys((*PROVIDER_FAMILIES, *sorted(_served(loading)))))
-    hint = suggestion(section.get("type"), known)
+    hint = did_you_mean(section.get("type"), known)
     wrong_value(section.at("type"), section.place.key("type"), loading.collector, any_of(known), hint=hint)
 
 
@@ -267,7 +268,7 @@ def _options(loading: Loading, section: Section, extra: dict[str, Entry], record
             if not _is_literal(value):
                 collector.add("unknown-key", key, place.key(name), hint=_SECRET_HINT, key=name, where=place.label)
         elif record is None or record.config is None:
-            hint = suggestion(name, PROVIDER_KEYS)
+            hint = did_you_mean(name, PROVIDER_KEYS)
             collector.add("unknown-key", key, place.key(name), hint=hint, key=name, where=place.label)
         else:
             options[name] = read_plain(value, place.key(name), collector)

@@ -233,8 +233,3 @@ def format_diagnostic(item: Diagnostic) -> str:
 def related(node: Node, message: str) -> Related:
     """A second place."""
     return Related(file=node.source.display, line=node.line, column=node.column, message=message)
-
-
-def suggestion(word: str, candidates: Iterable[str]) -> str | None:
-    """The did-you-mean hint for a word, or None."""
-    return did_you_mean(word, candidates)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from vally.model.evalspec import Environment
 from vally.model.merging import environment_of, merge_environment_mappings
-from vally.spec.diagnostics import Collector, Place, suggestion
+from vally.spec.diagnostics import Collector, Place
 from vally.spec.git_sources import read_git, read_git_shape
 from vally.spec.loading import Loading, shown_path
 from vally.spec.mcp_servers import ENV_NAME, read_servers
@@ -20,6 +20,7 @@ from vally.spec.sections import Key, Section, Table, read_section, wrong_type
 from vally.spec.shapes import DurationShape, ListOf, MapOf, RawShape, Text, TextOfScalar
 from vally.spec.skills import offered_skills
 from vally.spec.staged_files import read_files
+from vally.text.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -139,7 +140,7 @@ def named_environment(loading: Loading, node: ScalarNode, place: Place) -> Named
     if isinstance(named, NamedEnvironment):
         return named
     names = sorted(loading.project.environments)
-    hints = [suggestion(name, names), f"environments: {', '.join(names) or 'none'}"]
+    hints = [did_you_mean(name, names), f"environments: {', '.join(names) or 'none'}"]
     hint = "; ".join(text for text in hints if text)
     loading.collector.add("unknown-environment", node, place, hint=hint, name=name)
     return None

@@ -8,7 +8,7 @@ from typing import Any
 
 from vally.model.evalspec import Position, Project, Suite
 from vally.spec import paths
-from vally.spec.diagnostics import Collector, Place, escape, raise_errors, suggestion
+from vally.spec.diagnostics import Collector, Place, escape, raise_errors
 from vally.spec.environments import NamedEnvironment, check_named
 from vally.spec.files import PROJECT_BYTES, read_file
 from vally.spec.nodes import MappingNode, Node, ScalarNode, SequenceNode, Source
@@ -18,6 +18,7 @@ from vally.spec.sections import INVALID, Key, Section, Table, read_section, wron
 from vally.spec.shapes import ListOf, MapOf, OpaqueMapping, RawShape, SectionOf, Text
 from vally.spec.tags import FilterShape
 from vally.text.globs import InvalidGlob, compile_glob
+from vally.text.suggest import did_you_mean
 
 FILE_NAME = ".vally.yaml"
 OLD_FILE_NAME = ".vally.yml"
@@ -150,7 +151,7 @@ def read_project(path: str | Path, *, content: bytes | None = None) -> Project:
 def _report_unknown(section: Section, collector: Collector) -> None:
     unknown = [key for key, _ in section.node.entries if key.text not in PROJECT.keys and not key.text.startswith("x-")]
     if unknown:
-        hints = [suggestion(key.text, PROJECT.keys) for key in unknown]
+        hints = [did_you_mean(key.text, PROJECT.keys) for key in unknown]
         hint = "; ".join(hint for hint in hints if hint) or None
         names = "', '".join(key.text for key in unknown)
         collector.add("foreign-key", unknown[0], Place().key(unknown[0].text), hint=hint, key=names)

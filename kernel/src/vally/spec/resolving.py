@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 from vally.errors import SpecError
 from vally.model.evalspec import Environment, EvalSpec, Project, Stimulus
-from vally.spec.diagnostics import Collector, Place, raise_errors, suggestion
+from vally.spec.diagnostics import Collector, Place, raise_errors
 from vally.spec.environments import merge_layers, read_layer
 from vally.spec.loading import Loading
 from vally.spec.nodes import ScalarNode, Source
 from vally.spec.placeholders import ENVIRONMENT_RULE, Parameters
 from vally.spec.plain_nodes import nodes_of
+from vally.text.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from vally.host import PluginHost
@@ -61,7 +62,7 @@ def resolve_stimulus(spec: EvalSpec, name: str) -> Stimulus:
     for stimulus in spec.stimuli:
         if stimulus.name == name:
             return stimulus
-    hint = suggestion(name, [stimulus.name for stimulus in spec.stimuli])
+    hint = did_you_mean(name, [stimulus.name for stimulus in spec.stimuli])
     error = SpecError(f"no stimulus named '{name}' in {spec.display_path}")
     error.hints = (hint,) if hint else ()
     raise error

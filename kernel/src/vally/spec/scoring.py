@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -134,9 +134,3 @@ def shown_scoring(section: Section | None) -> dict[str, Any]:
     if section is None:
         return {}
     return {key: value.text if key == "timeout" else value for key, value in section.values.items()}
-
-
-def has_weights(scoring: Scoring) -> bool:
-    """Whether any weight is set; an empty mapping equals none."""
-    weights: Mapping[str, float] = scoring.weights
-    return bool(weights)

@@ -8,7 +8,7 @@ from typing import Any
 
 from vally.spec import paths
 from vally.spec.data_rows import FORMATS, MAX_ROWS, DataFile, Row, format_of, read_rows
-from vally.spec.diagnostics import Place, related, suggestion
+from vally.spec.diagnostics import Place, related
 from vally.spec.loading import Loading
 from vally.spec.nodes import Entry, Hole, MappingNode, Node, ScalarNode, SequenceNode, Source, scalars
 from vally.spec.placeholders import is_row
@@ -17,6 +17,7 @@ from vally.spec.shapes import Choice, Integer, RawShape, Text, any_of
 from vally.spec.stimuli import ReadStimulus, read_stimulus
 from vally.spec.tags import FilterShape, matches_filter
 from vally.text.numbers import es_number
+from vally.text.suggest import did_you_mean
 
 ROWS = Table(
     "stimuli_from",
@@ -129,7 +130,7 @@ def _check_columns(loading: Loading, section: Section, file: DataFile, template:
                     "unknown-column",
                     scalar,
                     section.place.key("template"),
-                    hint=suggestion(column[0], file.columns),
+                    hint=did_you_mean(column[0], file.columns),
                     column=column[0],
                     file=file.source.display,
                 )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vally.model.experiment import Variant
-from vally.spec.diagnostics import Collector, Place, suggestion
+from vally.spec.diagnostics import Collector, Place
 from vally.spec.experiment_keys import VARIANT
 from vally.spec.matrix import (
     MAX_VARIANTS,
@@ -25,6 +25,7 @@ from vally.spec.plain_values import plain_value
 from vally.spec.sections import INVALID, Section, read_section, wrong_type
 from vally.spec.settings import Setting
 from vally.spec.shapes import TextOfScalar
+from vally.text.suggest import did_you_mean
 
 MAX_NAME = 120
 _LABEL = TextOfScalar(silent=True)
@@ -208,4 +209,4 @@ def _of_labels(node: MappingNode, read: ReadVariants, place: Place, collector: C
 def _unknown(
     name: str, candidates: Iterable[str], node: Node, place: Place, collector: Collector, word: str | None = None
 ) -> None:
-    collector.add("unknown-baseline", node, place, hint=suggestion(word or name, candidates), name=name)
+    collector.add("unknown-baseline", node, place, hint=did_you_mean(word or name, candidates), name=name)
