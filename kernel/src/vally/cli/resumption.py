@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from pydantic.alias_generators import to_camel
 
-from vally.cli.run_manifest import camel_case
+from vally.cli.terminal import plural
 from vally.errors import UsageError, VallyError
 from vally.run.run_dir import MANIFEST_NAME, RunDirectory, hash_values
 
@@ -86,8 +87,8 @@ class Resumption:
         kept = {"params", "backend_args", "run_id", "resume"}
         merged = dict(options)
         for name in options:
-            if name not in kept and camel_case(name) in stored and f"--{name.replace('_', '-')}" not in given:
-                merged[name] = _tuples(stored[camel_case(name)])
+            if name not in kept and to_camel(name) in stored and f"--{name.replace('_', '-')}" not in given:
+                merged[name] = _tuples(stored[to_camel(name)])
         merged["run_id"] = self.manifest["runId"]
         return merged
 
@@ -123,9 +124,9 @@ class Resumption:
         context = self._context
         words = context.plugin_words
         for name in _PLUGIN_WORDS:
-            words[name] = (*(stored.get(camel_case(name)) or ()), *(words.get(name) or ()))
+            words[name] = (*(stored.get(to_camel(name)) or ()), *(words.get(name) or ()))
         for name in _PLUGIN_FLAGS:
-            words[name] = bool(stored.get(camel_case(name)))
+            words[name] = bool(stored.get(to_camel(name)))
         context.config, context.no_config = stored.get("config"), bool(stored.get("noConfig"))
         cwd = stored.get("cwd")
         if isinstance(cwd, str) and Path(cwd).is_dir():
@@ -140,7 +141,7 @@ class Resumption:
         hint = "start a new run, or grade the records of this one with 'vally grade'"
         if changed:
             raise VallyError(
-                f"{len(changed)} file{'s' if len(changed) > 1 else ''} changed since the run began",
+                f"{plural(len(changed), 'file')} changed since the run began",
                 where="--resume",
                 hints=[*changed, hint],
             )

@@ -7,6 +7,8 @@ import hashlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from pydantic.alias_generators import to_camel
+
 from vally._version import __version__
 from vally.model.jsonio import canonical_json, plain_value, timestamp, without_surrogates
 from vally.run.redaction import redact_environment_maps
@@ -54,7 +56,7 @@ def manifest_facts(
 def stored_options(context: CliContext, options: Mapping[str, Any], flags: Mapping[str, Any]) -> dict[str, Any]:
     """All options of a command in camelCase, without those whose values may be secrets."""
     given = {**options, **context.plugin_words, "config": context.config, "no_config": context.no_config}
-    kept = {camel_case(name): _plain(value) for name, value in given.items() if name not in _NOT_STORED}
+    kept = {to_camel(name): _plain(value) for name, value in given.items() if name not in _NOT_STORED}
     return {**kept, "reporters": {name: value for name, value in flags.items() if value}, "cwd": str(context.cwd)}
 
 
@@ -101,9 +103,3 @@ def _spec_hash(spec: EvalSpec) -> str:
 
 def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
-
-
-def camel_case(name: str) -> str:
-    """`max_retries` as `maxRetries`."""
-    first, *rest = name.split("_")
-    return first + "".join(word.capitalize() for word in rest)

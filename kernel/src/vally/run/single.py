@@ -105,7 +105,6 @@ def run_eval(
     def cleanup() -> None:
         with kept:
             portal.call(clean_up)
-        kept.pop_all()
 
     return trajectory, _once(cleanup)
 
