@@ -12,10 +12,9 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
-from vally import ExecutorError, ExecutorOptions, Stimulus, atomic_write, segment, timestamp
+from vally import MAIN_VARIANT, ExecutorError, ExecutorOptions, Stimulus, atomic_write, segment, timestamp
 
 VERSION = 1
-_MAIN_VARIANT = "main"
 
 
 class _Line(BaseModel):
@@ -71,7 +70,7 @@ def cassette_file(directory: str, stimulus: Stimulus, options: ExecutorOptions, 
     """Where the cassette of a trial lies: below `directory`, which is relative to the eval."""
     file, _, rest = options.item_id.partition("::")
     variant, trial = rest.partition("::")[0], options.item_id.rpartition("::")[2]
-    of_model = model if variant in ("", _MAIN_VARIANT) else f"{variant}-{model}"
+    of_model = model if variant in ("", MAIN_VARIANT) else f"{variant}-{model}"
     names = (Path(file).name, stimulus.name, of_model)
     return options.spec_dir.joinpath(directory, *map(_own_segment, names), f"{_own_segment(trial)}.jsonl")
 

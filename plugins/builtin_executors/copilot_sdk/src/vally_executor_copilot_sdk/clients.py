@@ -121,12 +121,7 @@ class ClientChooser:
 
 
 def standalone_settings(
-    process_env: Mapping[str, str],
-    runtime: Path,
-    directory: Path,
-    *,
-    logged_in: bool,
-    request_handler: CopilotRequestHandler | None = None,
+    process_env: Mapping[str, str], runtime: Path, directory: Path, *, logged_in: bool
 ) -> ClientSettings:
     """A runtime process that belongs to no trial, such as that of a judge; `directory` is new and private.
 
@@ -149,7 +144,6 @@ def standalone_settings(
         env=runtime_environment(env, logged_in=logged_in, host_home=host_home is not None),
         runner=LocalProcessRunner(directory.name, env, cwd=directory, owned_dirs=[directory]),
         logged_in=logged_in,
-        request_handler=request_handler,
     )
 
 

@@ -10,8 +10,6 @@ from vally import ExecutorError
 
 STDERR_BYTES = 4096
 _STATUS_OF_TYPE = {"authentication": 401, "authorization": 403, "rate_limit": 429}
-_RETRYABLE = frozenset({408, 409, 425, 429})
-_CREDENTIALS = frozenset({401, 403})
 _LIMITS = frozenset({"context_limit", "session_limit"})
 _REFUSALS = frozenset({"content_filter", "refusal"})
 _TOO_LONG = re.compile(r"prompt budget|context (?:length|limit|window)", re.IGNORECASE)
@@ -29,9 +27,8 @@ def infrastructure_error(data: Mapping[str, Any], *, transport: bool, acted: boo
         status = _STATUS_OF_TYPE.get(str(kind))
     if status is None:
         return ExecutorError.of_provider(message, status=None) if transport else None
-    if acted and status not in _RETRYABLE | _CREDENTIALS and status < 500:
-        return None
-    return ExecutorError.of_provider(message, status=status, retry_after_ms=_retry_after(data))
+    error = ExecutorError.of_provider(message, status=status, retry_after_ms=_retry_after(data))
+    return error if not acted or error.retryable or error.code == "provider-auth" else None
 
 
 def end_reason_of_error(data: Mapping[str, Any]) -> str:
@@ -69,6 +66,11 @@ def start_failure(error: BaseException) -> ExecutorError:
         retryable=True,
         details=_details(stderr),
     )
+
+
+def refusal_reason(error: BaseException) -> str:
+    """Why the runtime, which is alive, does not do what it is asked: without what the SDK says of the protocol."""
+    return str(error).rpartition("failed with message: ")[2] or type(error).__name__
 
 
 def _reason(told: str) -> str:

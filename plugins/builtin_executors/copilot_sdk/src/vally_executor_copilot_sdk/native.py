@@ -23,10 +23,13 @@ _HALVES = re.compile("[\ud800-\udfff]")
 def live_event(event: Any) -> tuple[Native, bool]:
     """An event of the SDK in the runtime's form, and whether the SDK knows its type."""
     told = event.to_dict()
-    data = told.get("data")
     moment = parse_timestamp(told.get("timestamp"))
-    native = {**told, "data": data if isinstance(data, dict) else {}, "timestamp": timestamp(moment)}
-    return native, event.type.value != _UNKNOWN
+    return {**with_data(told), "timestamp": timestamp(moment)}, event.type.value != _UNKNOWN
+
+
+def with_data(event: Native) -> Native:
+    """An event as it was told, its `data` an empty mapping when it is none."""
+    return event if isinstance(event.get("data"), dict) else {**event, "data": {}}
 
 
 def prompt_event(content: str, attachments: list[str]) -> Native:
@@ -61,8 +64,8 @@ def of_main_agent(event: Native) -> bool:
 def _parsed(line: bytes) -> Native | None:
     try:
         value = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not isinstance(value, dict) or not isinstance(value.get("type"), str):
         return None
-    return value if isinstance(value.get("data"), dict) else {**value, "data": {}}
+    return with_data(value)

@@ -16,7 +16,7 @@ import anyio.to_thread
 
 from vally import Event, ExecutorOptions, Stimulus, Trajectory, TrajectoryBuilder
 from vally_executor_copilot_sdk.mapping import EventMapper, is_fleeting
-from vally_executor_copilot_sdk.native import PROMPT, Native, live_event, read_session
+from vally_executor_copilot_sdk.native import PROMPT, Native, live_event, read_session, with_data
 from vally_executor_copilot_sdk.repair import repaired, unanswered
 
 FILE_WAIT_S = 1.0
@@ -48,8 +48,7 @@ class SessionRecord:
 
     def on_unreadable(self, event: Native) -> None:
         """Listen to what the SDK could not read."""
-        data = event.get("data")
-        self._hear({**event, "data": data if isinstance(data, dict) else {}}, known=True)
+        self._hear(with_data(event), known=True)
 
     def _hear(self, native: Native, *, known: bool) -> None:
         self._options.on_raw_event(native)

@@ -19,7 +19,12 @@ from vally_executor_copilot_sdk.client import RuntimeClient
 from vally_executor_copilot_sdk.clients import ClientChoice
 from vally_executor_copilot_sdk.config import CopilotConfig
 from vally_executor_copilot_sdk.facts import SessionFacts
-from vally_executor_copilot_sdk.failures import end_reason_of_answer, end_reason_of_error, infrastructure_error
+from vally_executor_copilot_sdk.failures import (
+    end_reason_of_answer,
+    end_reason_of_error,
+    infrastructure_error,
+    refusal_reason,
+)
 from vally_executor_copilot_sdk.native import prompt_event, session_file, well_formed
 from vally_executor_copilot_sdk.pool import ClientPool
 from vally_executor_copilot_sdk.recording import SessionRecord
@@ -252,6 +257,4 @@ def _copy_log(source: Path, options: ExecutorOptions) -> None:
 
 
 def _refusal(error: Exception) -> ExecutorError:
-    """The runtime is alive and does not do what it is asked."""
-    reason = str(error).rpartition("failed with message: ")[2] or type(error).__name__
-    return ExecutorError(f"the Copilot runtime refused the session: {reason}", code="executor-config")
+    return ExecutorError(f"the Copilot runtime refused the session: {refusal_reason(error)}", code="executor-config")

@@ -22,8 +22,9 @@ from vally import (
     submitted_call,
 )
 from vally_executor_copilot_sdk.client import RuntimeClient
+from vally_executor_copilot_sdk.failures import refusal_reason
 from vally_executor_copilot_sdk.mapping import COST_UNIT
-from vally_executor_copilot_sdk.native import Native, live_event, of_main_agent, well_formed
+from vally_executor_copilot_sdk.native import Native, live_event, of_main_agent, well_formed, with_data
 from vally_executor_copilot_sdk.waiting import TurnWatch, first
 from vally_judge_copilot.access import Access
 from vally_judge_copilot.session import session_arguments
@@ -63,8 +64,7 @@ class SessionConversation:
 
     def _on_unreadable(self, event: Native) -> None:
         """Take an event that the SDK could not read."""
-        data = event.get("data")
-        self._hear({**event, "data": data if isinstance(data, dict) else {}})
+        self._hear(with_data(event))
 
     async def ask(self) -> JudgeAnswer:
         """Send the prompt and wait for the end of the turn; raises `EndpointError`."""
@@ -106,8 +106,7 @@ class SessionConversation:
         failure = await self._client.failure_behind(error)
         if failure is not None:
             return EndpointError(self._without_secrets(failure.message))
-        # The SDK puts its own words about the protocol before those of the runtime.
-        reason = str(error).rpartition("failed with message: ")[2] or type(error).__name__
+        reason = refusal_reason(error)
         return EndpointError(self._without_secrets(f"the Copilot runtime refused the session: {reason}"))
 
     def _begin(self) -> None:
