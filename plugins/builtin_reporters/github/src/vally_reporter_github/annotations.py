@@ -46,9 +46,10 @@ class Annotations:
         level = "error" if self._require_pass else "warning"
         for item in summary.evals:
             evaluation = planned.get((item.eval_file_path, item.variant, item.model))
-            for stats in stimulus_stats(item) if evaluation is not None else ():
+            if evaluation is None:
+                continue
+            for stats in stimulus_stats(item):
                 if stats.get("verdict") == "fail":
-                    assert evaluation is not None
                     name = str(stats.get("name"))
                     text = _failure(stats, self._which(evaluation), findings.why((evaluation.index, name)))
                     yield self._at(evaluation, name, level, text)

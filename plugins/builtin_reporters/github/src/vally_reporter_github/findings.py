@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vally import cut_evidence, has_grader_error, printable
+from vally import cut_evidence, has_grader_error, name_line, printable
 
 if TYPE_CHECKING:
     from vally import GraderResult, TrialResult
@@ -88,6 +88,5 @@ def _first_failing(grade: GraderResult) -> str:
 
 
 def _described(item: GraderResult) -> str:
-    name = " ".join(printable(item.name or item.grader_type or "").split()) or "(unnamed)"
     evidence = " ".join(printable(item.evidence).split())
-    return f"{name}: {cut_evidence(evidence, _EVIDENCE)}"
+    return f"{name_line(item.name or item.grader_type or '')}: {cut_evidence(evidence, _EVIDENCE)}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from vally import resolve_grade_pass
@@ -74,7 +74,7 @@ def trial_verdict(result: TrialResult, threshold: float | None) -> Verdict:
 class StimulusFacts:
     """The trials of a stimulus in plan order, and sums over them."""
 
-    trials: tuple[TrialFacts, ...] = field(default=())
+    trials: tuple[TrialFacts, ...]
 
     @classmethod
     def over(cls, results: Iterable[TrialResult], threshold: float | None) -> StimulusFacts:

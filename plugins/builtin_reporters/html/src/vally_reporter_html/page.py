@@ -65,7 +65,16 @@ class StimulusView:
     duration: str
     facts: StimulusFacts
     cells: list[Cell] = field(default_factory=list)
-    more: int = 0
+
+    @property
+    def shown(self) -> list[Cell]:
+        """The trials in the matrix."""
+        return self.cells[:MAX_COLUMNS]
+
+    @property
+    def more(self) -> int:
+        """How many trials the matrix has no room for."""
+        return len(self.cells) - len(self.shown)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -269,8 +278,8 @@ class Page:
             flaky=f"yes ({fixed(float(stats.get('flakinessPercent') or 0), 0)}%)" if stats.get("flaky") else "",
             figures=stimulus_figures(stats),
             rate=bar(stats.get("passRate"), low, high),
-            turns=f"{fixed(facts.turns, 1)}" if facts.turns is not None else "–",
-            tool_calls=f"{fixed(facts.tool_calls, 1)}" if facts.tool_calls is not None else "–",
+            turns="–" if facts.turns is None else fixed(facts.turns, 1),
+            tool_calls="–" if facts.tool_calls is None else fixed(facts.tool_calls, 1),
             tokens=f"{facts.tokens:,}" if measured else "–",
             duration=milliseconds(facts.duration_ms) if facts.trials else "–",
             facts=facts,
@@ -288,7 +297,6 @@ class Page:
 
     def _cells(self, item: EvalView) -> None:
         for position, stimulus in enumerate(item.stimuli):
-            stimulus.more = max(0, len(stimulus.facts.trials) - MAX_COLUMNS)
             for facts in stimulus.facts.trials:
                 listed = self.selection.level((item.index, position, facts.index)) is not Level.CELL
                 score = "" if facts.score is None else f", score {two_decimals(facts.score)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from vally import compact_json, strip_controls
+from vally import compact_json, elapsed, strip_controls
 
 NAME_LIMIT = 200
 
@@ -50,10 +50,4 @@ def value(item: Any, limit: int) -> Cut:
 
 def milliseconds(number: float) -> str:
     """`740ms`, `8.3s`, `2m41s`, `1h02m`."""
-    if number < 999.5:
-        return f"{number:.0f}ms"
-    if number < 59_950:
-        return f"{number / 1000:.1f}s"
-    minutes, seconds = divmod(round(number / 1000), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}h{minutes:02d}m" if hours else f"{minutes}m{seconds:02d}s"
+    return f"{number:.0f}ms" if number < 999.5 else elapsed(number)

@@ -34,7 +34,6 @@ class Step:
     result: Cut | None = None
     ok: bool | None = None
     agent: str = ""
-    turn: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,18 +85,18 @@ def _step(event: Event, results: dict[str, Event]) -> Step:
         return _call(event, results.get(str(data.get("toolCallId"))))
     if event.type == "tool_result":
         result = value(data.get("result"), VALUE_LIMIT)
-        return Step(kind="tool", title=_tool(data), text=Cut(""), result=result, ok=_ok(data), turn=event.turn)
+        return Step(kind="tool", title=_tool(data), text=Cut(""), result=result, ok=_ok(data))
     title = _TITLES.get(event.type, event.type)
     if event.type in ("user_message", "assistant_message", "reasoning"):
-        return Step(kind=title, title=title, text=value(data.get("content"), TEXT_LIMIT), turn=event.turn)
+        return Step(kind=title, title=title, text=value(data.get("content"), TEXT_LIMIT))
     if event.type == "skill_activation":
-        return Step(kind="skill", title=f"skill {name(str(data.get('name') or ''))}", text=Cut(""), turn=event.turn)
+        return Step(kind="skill", title=f"skill {name(str(data.get('name') or ''))}", text=Cut(""))
     if event.type == "error":
-        return Step(kind="error", title="error", text=value(data.get("message"), TEXT_LIMIT), ok=False, turn=event.turn)
+        return Step(kind="error", title="error", text=value(data.get("message"), TEXT_LIMIT), ok=False)
     kind = str(data.get("eventType") or "")
     rest = {key: item for key, item in data.items() if key != "eventType"}
     text = value(rest, VALUE_LIMIT) if rest else Cut("")
-    return Step(kind="system", title=name(f"{event.type} {kind}"), text=text, turn=event.turn)
+    return Step(kind="system", title=name(f"{event.type} {kind}"), text=text)
 
 
 def _call(event: Event, result: Event | None) -> Step:
@@ -111,7 +110,6 @@ def _call(event: Event, result: Event | None) -> Step:
         took=took,
         result=None if result is None else value(found.get("result"), VALUE_LIMIT),
         ok=None if result is None else _ok(found),
-        turn=event.turn,
     )
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from opentelemetry.trace import SpanKind
 
-from vally import NO_MODEL, parse_timestamp
-from vally_reporter_otel.spans import NANO_PER_MS, Attributes, SpanFactory
+from vally import NO_MODEL
+from vally_reporter_otel.spans import Attributes, Interval, SpanFactory, nanoseconds
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from vally import Event, TrialResult
 
-Interval = tuple[int, int]
 _MAX_CALLS = 2_000
 """Model and tool calls of a trial that get a span."""
 
@@ -37,7 +36,7 @@ class AgentSpans:
         self._parent = parent
         self._interval = interval
         self._agent = factory.context("agent", result.item_id)
-        self._times = [_time(event) for event in self._trajectory.events]
+        self._times = [nanoseconds(event.timestamp) for event in self._trajectory.events]
 
     def spans(self) -> Iterator[ReadableSpan]:
         """That of the agent, then of its sub-agents, then of all calls."""
@@ -142,11 +141,6 @@ class AgentSpans:
     def _at(self, index: int) -> int:
         time = self._times[index]
         return self._interval[0] if time is None else time
-
-
-def _time(event: Event) -> int | None:
-    moment = parse_timestamp(event.timestamp)
-    return None if moment is None else round(moment.timestamp() * 1000) * NANO_PER_MS
 
 
 def _name(value: object) -> str:

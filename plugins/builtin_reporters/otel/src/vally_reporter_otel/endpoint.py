@@ -8,7 +8,7 @@ import time
 from http.client import HTTPException
 from urllib.error import HTTPError
 from urllib.parse import unquote, urlsplit, urlunsplit
-from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_opener
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 PATH = "/v1/traces"
 TRIES = 3
@@ -29,10 +29,10 @@ class EndpointDelivery:
         self._headers, self._problem = parse_headers(headers)
         self._timeout_s = timeout_s
         self._pause_s = pause_s
-        self._waiting: queue.Queue[bytes | None] = queue.Queue(MAX_WAITING)
+        self._waiting: queue.Queue[bytes] = queue.Queue(MAX_WAITING)
         self._failed = self._sent = 0
         self._reason = ""
-        self._opener = _opener()
+        self._opener = build_opener(_NoRedirect)
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._work, name="vally-otlp", daemon=True)
         self._thread.start()
@@ -70,7 +70,6 @@ class EndpointDelivery:
                 if self._closing.is_set():
                     return
                 continue
-            assert body is not None
             self._deliver(body)
 
     def _deliver(self, body: bytes) -> None:
@@ -105,10 +104,6 @@ class _NoRedirect(HTTPRedirectHandler):
     def redirect_request(self, *args: object, **kwargs: object) -> None:
         # Headers with credentials must not follow to another host.
         return None
-
-
-def _opener() -> OpenerDirector:
-    return build_opener(_NoRedirect)
 
 
 def traces_url(url: str) -> str:

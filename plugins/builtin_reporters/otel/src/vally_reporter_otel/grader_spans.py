@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from opentelemetry.trace import SpanKind
 
-from vally_reporter_otel.spans import NANO_PER_MS, Attributes, SpanFactory
+from vally_reporter_otel.spans import NANO_PER_MS, Attributes, Interval, SpanFactory
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan
     from opentelemetry.trace import SpanContext
 
     from vally import GraderResult
-
-Interval = tuple[int, int]
 
 
 def grader_spans(

@@ -13,6 +13,9 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
+from vally import parse_timestamp
+
+Interval = tuple[int, int]
 Attributes = Mapping[str, str | bool | int | float | None]
 NANO_PER_MS = 1_000_000
 
@@ -38,7 +41,7 @@ class SpanFactory:
         name: str,
         context: SpanContext,
         parent: SpanContext | None,
-        interval: tuple[int, int],
+        interval: Interval,
         attributes: Attributes,
         *,
         kind: SpanKind = SpanKind.INTERNAL,
@@ -57,6 +60,12 @@ class SpanFactory:
             start_time=interval[0],
             end_time=max(interval),
         )
+
+
+def nanoseconds(text: str | None) -> int | None:
+    """A timestamp as nanoseconds since 1970."""
+    moment = parse_timestamp(text)
+    return None if moment is None else round(moment.timestamp() * 1000) * NANO_PER_MS
 
 
 def trace_id(run_id: str) -> int:

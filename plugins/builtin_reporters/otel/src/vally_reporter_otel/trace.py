@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from vally import parse_timestamp
 from vally_reporter_otel.agent_spans import AgentSpans
 from vally_reporter_otel.grader_spans import grader_spans
-from vally_reporter_otel.spans import NANO_PER_MS, Attributes, SpanFactory, encoded
+from vally_reporter_otel.spans import NANO_PER_MS, Attributes, Interval, SpanFactory, encoded, nanoseconds
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan
     from opentelemetry.trace import SpanContext
 
     from vally import RunSummary, TrialResult
-
-Interval = tuple[int, int]
 
 
 class Trace:
@@ -64,9 +61,9 @@ class Trace:
             "vally.status": result.status,
             "vally.score": None if grade is None or grade.status == "error" else float(grade.score),
         }
-        code = result.error_info.code if result.error_info else "error"
-        errors = {"error.type": code} if result.status == "error" else {}
         failed = result.status == "error"
+        code = result.error_info.code if result.error_info else "error"
+        errors = {"error.type": code} if failed else {}
         yield self._factory.span("vally.trial", context, self._run, whole, {**facts, **errors}, failed=failed)
         phases = _phases(result, whole)
         parents: dict[str, tuple[SpanContext, Interval]] = {}
@@ -104,9 +101,3 @@ def _phases(result: TrialResult, whole: Interval) -> dict[str, Interval]:
             intervals[name] = (begin, end)
             begin = end
     return intervals
-
-
-def nanoseconds(text: str | None) -> int | None:
-    """A timestamp as nanoseconds since 1970."""
-    moment = parse_timestamp(text)
-    return None if moment is None else round(moment.timestamp() * 1000) * NANO_PER_MS
