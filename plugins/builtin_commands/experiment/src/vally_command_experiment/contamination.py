@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -51,6 +50,7 @@ class LoadedSets:
     """Gathers what the agents of each arm loaded; distinct sets are few, however many trials there are."""
 
     _seen: dict[Arm, set[tuple[Expected, Loaded]]] = field(default_factory=dict)
+    _skill_names: dict[Path, str] = field(default_factory=dict)
 
     def add(self, event: TrialDone) -> None:
         """Count a finished trial; one without a trajectory says nothing."""
@@ -59,11 +59,16 @@ class LoadedSets:
             return
         environment = item.stimulus.merged_environment
         expected = Expected(
-            skills=frozenset(map(_skill_name, item.skills)), servers=frozenset(environment.mcp_servers or ())
+            skills=frozenset(map(self._skill_name, item.skills)), servers=frozenset(environment.mcp_servers or ())
         )
         arm = (event.result.variant, event.result.eval_file_path, event.result.model or "")
         loaded = _loaded(trajectory.metadata, event.result.workspace_path)
         self._seen.setdefault(arm, set()).add((expected, loaded))
+
+    def _skill_name(self, path: Path) -> str:
+        if path not in self._skill_names:
+            self._skill_names[path] = _skill_name(path)
+        return self._skill_names[path]
 
     def contaminated(self) -> list[dict[str, Any]]:
         """The arms that had something else than they should, each with both sets, in a stable order."""
@@ -131,7 +136,6 @@ def _is_outside(path: str, workspace: str | None) -> bool:
     return pure.is_absolute() and (workspace is None or not pure.is_relative_to(workspace))
 
 
-@lru_cache(maxsize=4096)
 def _skill_name(path: Path) -> str:
     try:
         return parse_skill(path).name

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from vally import DEFAULT_JUDGE_MODEL, RunSummary, __version__, dump_record, timestamp
+from vally import DEFAULT_JUDGE_MODEL, NO_MODEL, RunSummary, __version__, dump_record, timestamp
 from vally_command_experiment.planning import Experiment
 from vally_command_experiment.shards import Shard
 
@@ -16,7 +16,6 @@ MANIFEST_NAME = "experiment-manifest.json"
 SUMMARY_NAME = "experiment-summary.json"
 PROVENANCE_NAME = "run-summary.jsonl"
 COMPARISONS_NAME = "comparisons.jsonl"
-NO_MODEL = "default-model"
 
 
 def plan_snapshot(experiment: Experiment) -> Document:

@@ -52,22 +52,10 @@ class Figures:
         key = (result.variant, result.model or "")
         stimulus = (result.eval_file_path, result.eval_name, result.stimulus)
         cell = self.cells.setdefault(stimulus, {}).setdefault(key, Cell())
-        self._count_cell(cell, result, passed)
+        _count_cell(cell, result, passed)
         arm = self.arms.setdefault(key, ArmFigures())
         if result.trajectory is not None and result.status == "success":
             _count_arm(arm, result)
-
-    def _count_cell(self, cell: Cell, result: TrialResult, passed: bool | None) -> None:
-        grade = result.grade_result
-        if result.status == "error" or (grade is not None and grade.status == "error"):
-            cell.errors += 1
-            cell.problem = cell.problem or _error_text(result)
-        elif passed is not None and grade is not None:
-            cell.verdicts += 1
-            cell.passed += passed
-            cell.score += counted_score(grade)
-            if not passed:
-                cell.problem = cell.problem or _failure_text(result)
 
     def scores(self, key: Key) -> list[float]:
         """The mean scores of the stimuli of one variant and model."""
@@ -84,6 +72,19 @@ class Figures:
         cells = [cells[key] for cells in self.cells.values() if key in cells]
         total = sum(cell.verdicts for cell in cells)
         return sum(cell.passed for cell in cells) / total if total else None
+
+
+def _count_cell(cell: Cell, result: TrialResult, passed: bool | None) -> None:
+    grade = result.grade_result
+    if result.status == "error" or (grade is not None and grade.status == "error"):
+        cell.errors += 1
+        cell.problem = cell.problem or _error_text(result)
+    elif passed is not None and grade is not None:
+        cell.verdicts += 1
+        cell.passed += passed
+        cell.score += counted_score(grade)
+        if not passed:
+            cell.problem = cell.problem or _failure_text(result)
 
 
 def _count_arm(arm: ArmFigures, result: TrialResult) -> None:

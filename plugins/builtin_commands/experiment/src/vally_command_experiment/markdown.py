@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from vally import markdown_cell, markdown_head, markdown_name, markdown_row, report_duration
+from vally import markdown_cell, markdown_head, markdown_name, markdown_row, plural, report_duration
 from vally_command_experiment.figures import Cell
 from vally_command_experiment.report_data import Arm, Report, ScoreRow
 
@@ -32,17 +32,13 @@ def _verdict(report: Report) -> str:
     word = f"⚠️ PARTIAL ({document['stopReason'] or 'trials missing'})" if document["partial"] else "✅ COMPLETED"
     parts = [
         f"**{word}**",
-        f"{_count(len(document['variants']), 'variant')} × {_count(report.evals, 'eval')}",
-        _count(totals["trials"], "trial"),
-        _count(totals["errors"], "error"),
+        f"{plural(len(document['variants']), 'variant')} × {plural(report.evals, 'eval')}",
+        plural(totals["trials"], "trial"),
+        plural(totals["errors"], "error"),
         report_duration(document["durationMs"]),
         f"run {markdown_name(document['runId'])}",
     ]
     return " · ".join(parts)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _variants(report: Report) -> Iterator[str]:
@@ -106,7 +102,7 @@ def _scores(report: Report) -> Iterator[str]:
 def _cell(cell: Cell | None) -> str:
     if cell is None:
         return "–"
-    errors = f", {_count(cell.errors, 'error')}" if cell.errors else ""
+    errors = f", {plural(cell.errors, 'error')}" if cell.errors else ""
     if cell.mean_score is None:
         return f"–{errors.removeprefix(',')}"
     return f"{cell.mean_score:.2f} ({cell.passed}/{cell.verdicts}{errors})"

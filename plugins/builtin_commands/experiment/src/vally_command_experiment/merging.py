@@ -30,9 +30,10 @@ from vally import (
 )
 from vally_command_experiment.documents import MANIFEST_NAME, PLAN_NAME, PROVENANCE_NAME, SUMMARY_NAME, summary_document
 from vally_command_experiment.figures import Figures
+from vally_command_experiment.planning import variant_parts
 from vally_command_experiment.report_data import Report
 from vally_command_experiment.reports import write_reports
-from vally_command_experiment.shard_checks import ShardDirectory, check_shards, read_shard, variant_parts
+from vally_command_experiment.shard_checks import ShardDirectory, check_shards, read_shard
 from vally_command_experiment.writing import write_document
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -25,6 +25,12 @@ from vally import (
 from vally_command_experiment.shards import Shard
 
 
+def variant_parts(names: Iterable[str]) -> dict[str, str]:
+    """The directory of each variant."""
+    namer = SegmentNamer()
+    return {name: namer.segment((), name) for name in names}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Experiment:
     """A resolved experiment with clean names. `parts` are the directories of its variants, in their order."""
@@ -38,12 +44,11 @@ class Experiment:
     def of(cls, resolved: ResolvedExperiment, redactor: Redactor) -> Experiment:
         """Prepare a resolution without errors."""
         assert resolved.config is not None
-        namer = SegmentNamer()
         return cls(
             config=resolved.config,
             specs=tuple(replace(item, spec=with_clean_names(item.spec, redactor)) for item in resolved.specs),
             plan_digest=resolved.plan_digest(),
-            parts={name: namer.segment((), name) for name in resolved.config.variant_names},
+            parts=variant_parts(resolved.config.variant_names),
         )
 
     def block(self, item: ResolvedSpec, run_id: str) -> dict[str, object]:

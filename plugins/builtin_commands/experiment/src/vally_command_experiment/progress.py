@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from vally import TrialDone
 from vally_command_experiment.contamination import LoadedSets
@@ -17,8 +17,8 @@ NOT_RUN = frozenset({"cancelled", "fail-fast", "budget"})
 class Progress:
     """A reporter of the command itself. `write` stores the completed keys, at most once a second."""
 
-    def __init__(self, completed: Iterable[str] = ()) -> None:
-        self.completed = dict.fromkeys(completed)
+    def __init__(self) -> None:
+        self.completed: dict[str, None] = {}
         self.loaded = LoadedSets()
         self.figures = Figures()
         self.write: Callable[[], None] = lambda: None

@@ -6,11 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from vally import clustered_mean
-from vally_command_experiment.documents import NO_MODEL
+from vally import NO_MODEL, clustered_mean
 from vally_command_experiment.figures import ArmFigures, Cell, Figures, Key
-
-__all__ = ["Arm", "Report", "ScoreRow", "plan_rows"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vally import (
+    Diagnostic,
     PlanEntry,
     PlanOptions,
     Redactor,
@@ -118,9 +119,7 @@ class ExperimentRun:
             print_error(problem)
         return bool(problems)
 
-    def _unused(self, used: frozenset[str]) -> list[Any]:
-        from vally import Diagnostic
-
+    def _unused(self, used: frozenset[str]) -> list[Diagnostic]:
         return [
             Diagnostic(code="unused-parameter", level="warning", message=f"--param {name} is not used by any file")
             for name, _ in self._options["params"]
@@ -128,8 +127,8 @@ class ExperimentRun:
         ]
 
     def _settings(self) -> dict[str, object]:
-        names = {"judge_model": "judge_model", "judge_reasoning_effort": "judge_reasoning_effort"}
-        return {key: self._options[option] for key, option in names.items() if self._options[option] is not None}
+        names = ("judge_model", "judge_reasoning_effort")
+        return {name: self._options[name] for name in names if self._options[name] is not None}
 
     def _planned(self, experiment: Experiment, project: Project, host: PluginHost, resolved: Any) -> int:
         if self._options["compare"]:
@@ -198,7 +197,7 @@ class ExperimentRun:
         def begin(output: RunOutput) -> None:
             session.output = output
             write_document(output.path / PLAN_NAME, plan_snapshot(experiment))
-            self._write_provenance(output, experiment, plan)
+            self._write_provenance(session, experiment, plan)
             write_manifest()
             self._progress.write = write_manifest
 
@@ -209,16 +208,16 @@ class ExperimentRun:
         write_manifest()
         return self._finish(session, experiment, base["experiment"], outcome)
 
-    def _write_provenance(self, output: RunOutput, experiment: Experiment, plan: Plan) -> None:
+    def _write_provenance(self, session: RunSession, experiment: Experiment, plan: Plan) -> None:
         planned = {(item.planned.variant, item.planned.eval_file_path) for item in plan.evals}
-        redactor = Redactor(self._context.environ, parameters=dict(self._options["params"]))
+        redactor = session.redactor()
         for variant, part in experiment.parts.items():
             lines = [
                 record_line(redactor.value(provenance(experiment, item, self._run_id)))
                 for item in experiment.specs
                 if item.variant == variant and (variant, item.eval_file) in planned
             ]
-            atomic_write(output.path / part / PROVENANCE_NAME, b"".join(lines))
+            atomic_write(session.output.path / part / PROVENANCE_NAME, b"".join(lines))
 
     def _finish(self, session: RunSession, experiment: Experiment, head: Mapping[str, Any], outcome: RunOutcome) -> int:
         path = session.output.path

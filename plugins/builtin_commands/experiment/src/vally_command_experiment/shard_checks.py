@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vally import ReadProblem, SegmentNamer, VallyError, canonical_json, index_results, parse_json, read_lines
+from vally import ReadProblem, VallyError, canonical_json, index_results, parse_json, read_lines
 from vally_command_experiment.documents import PLAN_NAME, PROVENANCE_NAME, SHARD_MANIFEST_NAME, SUMMARY_NAME
+from vally_command_experiment.planning import variant_parts
 
 _FIELDS = (("run id", "runId"), ("experiment hash", "experimentHash"), ("plan digest", "planDigest"))
 
@@ -100,12 +101,6 @@ def _is_usable(manifest: Mapping[str, Any], plan: Mapping[str, Any]) -> bool:
     )
 
 
-def variant_parts(names: Iterable[str]) -> dict[str, str]:
-    """The directory of each variant."""
-    namer = SegmentNamer()
-    return {name: namer.segment((), name) for name in names}
-
-
 def check_shards(shards: Sequence[ShardDirectory], target: Path, target_name: str) -> None:
     """Raise `VallyError` unless the shards make a whole run and the target can take it."""
     _check_target(shards, target, target_name)
@@ -132,9 +127,8 @@ def _check_equal(first: ShardDirectory, other: ShardDirectory) -> None:
     _same(first, other, "number of shards", first.count, other.count)
     ours, theirs = _hashes(first), _hashes(other)
     for arm in sorted(ours.keys() & theirs.keys()):
-        for name in ("evalHash", "configHash"):
-            label = {"evalHash": "eval hash", "configHash": "config hash"}[name]
-            _same(first, other, f"{label} of {arm[1]}, {arm[0]}", ours[arm].get(name), theirs[arm].get(name))
+        for label, key in (("eval hash", "evalHash"), ("config hash", "configHash")):
+            _same(first, other, f"{label} of {arm[1]}, {arm[0]}", ours[arm].get(key), theirs[arm].get(key))
     if canonical_json(dict(first.plan)) != canonical_json(dict(other.plan)):
         raise VallyError(f"plan snapshots differ: {first.name}, {other.name}")
 
