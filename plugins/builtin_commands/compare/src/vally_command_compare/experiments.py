@@ -18,12 +18,11 @@ ARGUMENT = "<experiment-dir>"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Two sides to compare and how the record names them; `settings` is a file with judge settings, if any."""
+    """Two sides to compare and how the record names them."""
 
     names: Mapping[str, str]
     baseline: Side
     treatment: Side
-    settings: Path | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,8 +86,7 @@ class Experiment:
             "evalFile": file,
             "model": model,
         }
-        settings = sides[self.baseline].path.parent / "run-summary.jsonl"
-        return Comparison(names=names, baseline=baseline, treatment=treatment, settings=settings)
+        return Comparison(names=names, baseline=baseline, treatment=treatment)
 
     def _baseline(self, side: Side, file: str, model: str) -> Side | None:
         """The baseline's trials with the same model; where models are what varies, those with its only one."""

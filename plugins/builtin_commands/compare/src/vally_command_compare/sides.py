@@ -40,7 +40,6 @@ class Attempt:
     model: str
     eval_name: str
     eval_file: str
-    variant: str
     place: tuple[int, int]
     usable: bool
     cut_short: str | None = None
@@ -137,7 +136,6 @@ def _attempt(
         model=key[2],
         eval_name=whole.eval_name,
         eval_file=whole.eval_file_path,
-        variant=whole.variant,
         place=place,
         usable=isinstance(trajectory, Mapping) and whole.status == "success",
         cut_short=end if end in CUT_SHORT else None,

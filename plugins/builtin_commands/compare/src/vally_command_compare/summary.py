@@ -8,7 +8,7 @@ from typing import Any
 from vally import clustered_mean, mcnemar, mean, mean_interval, paired_interval, sign_test, wilson_interval
 from vally_command_compare.judging import JudgedPair
 from vally_command_compare.pairing import Pairing
-from vally_command_compare.power import stimuli_needed
+from vally_command_compare.power import POWER, stimuli_needed
 from vally_command_compare.sides import METRICS
 
 Document = dict[str, Any]
@@ -152,7 +152,7 @@ def _stats(pairing: Pairing, counted: Sequence[JudgedPair], effect: float) -> Do
         },
         "scoreDelta": _score_delta(pairing),
         "censoredCount": len(pairing.censored),
-        "advice": {"effect": effect, "power": 0.8, "stimuli": stimuli_needed(mean_interval(means).std_dev, effect)},
+        "advice": {"effect": effect, "power": POWER, "stimuli": stimuli_needed(mean_interval(means).std_dev, effect)},
     }
 
 
