@@ -21,6 +21,7 @@ from vally import (
     is_terminal,
     make_plan,
     parse_duration,
+    print_warning,
     record_line,
     report_block,
     report_width,
@@ -89,7 +90,7 @@ class Oracle:
         if not session.prepare():
             return 1
         for warning in host.take_warnings():
-            _warn(warning)
+            print_warning(warning)
         outcome = session.run()
         if outcome.stdout_closed:
             return 128 + signal.SIGPIPE
@@ -234,9 +235,3 @@ class Collector:
 def _write(text: str) -> None:
     sys.stdout.write(text)
     sys.stdout.flush()
-
-
-def _warn(line: str) -> None:
-    from vally import print_warning
-
-    print_warning(line)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from vally import aggregate_grade, dump_record
-from vally_command_oracle.gradable import Gradable, label
+from vally_command_oracle.gradable import NO_JUDGE, Gradable, label
 
 if TYPE_CHECKING:
     from vally import EvalSpec, GraderEntry, GraderResult, Stimulus, TrialResult
@@ -106,8 +106,6 @@ def evaluate(case: Case, trial: TrialResult, *, baseline: bool, skip_grade: bool
 
 
 def _has_judge_only(case: Case) -> bool:
-    from vally_command_oracle.gradable import NO_JUDGE
-
     return any(reason == NO_JUDGE for _, reason in case.graders.others)
 
 
