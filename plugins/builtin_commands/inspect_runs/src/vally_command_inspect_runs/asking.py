@@ -21,6 +21,7 @@ from vally import (
     Stimulus,
     TrialResult,
     dump_record,
+    has_grader_error,
     leave_threads_behind,
     load_trial_result,
     located,
@@ -59,8 +60,6 @@ class Slot:
     @property
     def is_open(self) -> bool:
         """Whether a judge still owes an answer."""
-        from vally import has_grader_error
-
         return self.after is None or has_grader_error(self.after)
 
     def record(self) -> dict[str, Any]:

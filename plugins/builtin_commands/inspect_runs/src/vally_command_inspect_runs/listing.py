@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -30,7 +29,7 @@ from vally import (
     use_color,
 )
 from vally_command_inspect_runs.run_facts import FAILED_VERDICTS, RunFacts, facts_of
-from vally_command_inspect_runs.show import project_of
+from vally_command_inspect_runs.show import project_of, shown_path
 
 if TYPE_CHECKING:
     from vally import CliContext
@@ -52,7 +51,7 @@ def list_runs(context: CliContext, word: str | None, options: Mapping[str, Any])
         with open_store(store, context) as opened:
             return _print(opened.facts(), store, context, options)
     roots = _roots(context, word)
-    where = ", ".join(_shown(root, context.cwd) for root in roots)
+    where = ", ".join(shown_path(root, context.cwd) for root in roots)
     return _print(_facts(roots, context), where, context, options)
 
 
@@ -88,7 +87,7 @@ def _roots(context: CliContext, word: str | None) -> list[Path]:
 def _facts(roots: Sequence[Path], context: CliContext) -> Iterator[RunFacts]:
     """Facts of the runs below some directories, the newest first, each read when it is asked for."""
     for run in newest_first(run for root in roots for run in find_runs(root)):
-        shown = _shown(run.path, context.cwd)
+        shown = shown_path(run.path, context.cwd)
         try:
             facts = facts_of(run)
         except OSError as error:
@@ -101,11 +100,6 @@ def _facts(roots: Sequence[Path], context: CliContext) -> Iterator[RunFacts]:
             more = len(facts.problems) - 1
             print_warning(f"{shown}: line {problem}" + (f", and {more} more" if more else ""))
         yield facts
-
-
-def _shown(path: Path, base: Path) -> str:
-    relative = Path(os.path.relpath(path, base)).as_posix()
-    return path.as_posix() if relative.startswith("../") else relative
 
 
 def _table(rows: Sequence[RunFacts], where: str, context: CliContext) -> Iterator[str]:
@@ -132,7 +126,7 @@ def _row(facts: RunFacts, context: CliContext) -> tuple[str, ...]:
     rate = facts.pass_rate
     return (
         timestamp(facts.started)[:19].replace("T", " ") if facts.started else ABSENT,
-        name_line(facts.shown or _shown(facts.run.path, context.cwd)),
+        name_line(facts.shown or shown_path(facts.run.path, context.cwd)),
         one_line(facts.kind),
         _evals(facts.evals),
         str(facts.trials),
@@ -156,7 +150,7 @@ def _document(rows: Sequence[RunFacts], context: CliContext) -> str:
         {
             "startedAt": timestamp(facts.started) if facts.started else None,
             "runId": facts.id,
-            "directory": _shown(facts.run.path, context.cwd),
+            "directory": shown_path(facts.run.path, context.cwd),
             "kind": facts.kind,
             "evals": facts.evals,
             "trials": facts.trials,

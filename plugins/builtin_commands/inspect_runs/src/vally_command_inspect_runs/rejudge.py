@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vally import (
@@ -15,6 +14,7 @@ from vally import (
     SpecSelection,
     StoredRun,
     VallyError,
+    dump_record,
     find_run,
     fit_glyphs,
     judge_cache,
@@ -29,7 +29,7 @@ from vally import (
 )
 from vally_command_inspect_runs.asking import Asker, Slot
 from vally_command_inspect_runs.rewriting import Rewriting, update_experiment
-from vally_command_inspect_runs.show import project_of, read_part
+from vally_command_inspect_runs.show import project_of, read_part, shown_path
 
 if TYPE_CHECKING:
     from vally import CliContext, PluginHost, RunSummary, StoredTrials
@@ -146,8 +146,6 @@ class Rejudge:
     def _lines(self, rewriting: Rewriting, summary: RunSummary) -> None:
         if self._options["output"] != "jsonl":
             return
-        from vally import dump_record
-
         with reporting():
             for line in rewriting.changed_lines():
                 sys.stdout.write(line.decode("utf-8"))
@@ -163,7 +161,7 @@ class Rejudge:
             document = {
                 "type": "rejudge-run",
                 "version": 1,
-                "runDir": _shown(run.path, self._context.cwd),
+                "runDir": shown_path(run.path, self._context.cwd),
                 "exitCode": code,
                 "passed": passed,
                 "hadExecutionErrors": any(summary.had_execution_errors for summary in summaries),
@@ -176,7 +174,7 @@ class Rejudge:
             else:
                 self._write(
                     f"\n{plural(len(slots) - still, 'verdict')} of {len(slots)} found, {still} still without; "
-                    f"{'passed' if passed else 'failed'}\nOutput directory: {_shown(run.path, self._context.cwd)}\n"
+                    f"{'passed' if passed else 'failed'}\nOutput directory: {shown_path(run.path, self._context.cwd)}\n"
                 )
         return code
 
@@ -184,7 +182,3 @@ class Rejudge:
         with reporting():
             sys.stdout.write(text if self._options["output"] == "json" else fit_glyphs(text, sys.stdout))
             sys.stdout.flush()
-
-
-def _shown(path: Path, cwd: Path) -> str:
-    return path.relative_to(cwd).as_posix() if path.is_relative_to(cwd) else path.as_posix()

@@ -26,6 +26,7 @@ from vally import (
     TrialFacts,
     TrialItem,
     __version__,
+    dump_record,
     load_trial_result,
     print_warning,
     record_line,
@@ -50,7 +51,7 @@ class _Eval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplaySettings:
-    """What the file does not tell a reporter. `status` stands in the summary of a run that has none of its own."""
+    """What the file does not tell a reporter. `run_id` and `stop_reason` are for a run without a summary."""
 
     run_dir: Path
     run_dir_display: str
@@ -68,6 +69,7 @@ class Replay:
         self._trials = trials
         self._settings = settings
         self._plans = _plans(trials)
+        self._indexes = {plan: index for index, plan in enumerate(self._plans)}
         self.evals = tuple(_planned(index, plan, found) for index, (plan, found) in enumerate(self._plans.items()))
         self._total = sum(part.trials for planned in self.evals for part in planned.stimuli)
 
@@ -90,14 +92,12 @@ class Replay:
 
     def tally(self) -> RunTally:
         """An empty tally of the planned trials."""
-        return RunTally(self.evals, pass_rates={index: found.pass_rate for index, found in self._numbered()})
+        return RunTally(self.evals, pass_rates={planned.index: planned.pass_rate for planned in self.evals})
 
     def place(self, entry: TrialEntry) -> tuple[int, float | None]:
         """The index of the eval of a trial, and its threshold."""
-        return list(self._plans).index(entry.plan), self._plans[entry.plan].threshold
-
-    def _numbered(self) -> Iterator[tuple[int, _Eval]]:
-        return enumerate(self._plans.values())
+        planned = self.evals[self._indexes[entry.plan]]
+        return planned.index, planned.threshold
 
     def _start(self) -> RunStart:
         summary, settings = self._trials.summary, self._settings
@@ -176,8 +176,6 @@ class Replay:
         )
 
     def _complete(self, summary: RunSummary) -> RunComplete:
-        from vally import dump_record
-
         return RunComplete(
             summary=summary,
             line=record_line(dump_record(summary)),
@@ -233,6 +231,7 @@ def _planned(index: int, plan: Plan, found: _Eval) -> PlannedEval:
         executor="",
         judge_model="",
         threshold=found.threshold,
+        pass_rate=found.pass_rate,
         stimuli=tuple(
             PlannedStimulus(
                 name=name,

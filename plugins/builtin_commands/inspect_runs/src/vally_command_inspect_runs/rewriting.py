@@ -19,8 +19,10 @@ from vally import (
     VallyError,
     atomic_write,
     dump_record,
+    parse_json,
     print_warning,
     read_json,
+    read_trials,
     record_line,
 )
 from vally_command_inspect_runs.replay import Replay, ReplaySettings, load_result
@@ -90,8 +92,6 @@ class Rewriting:
 
     def _summary(self) -> RunSummary:
         """The summary of all trials as they are now; when and how the run ended stays."""
-        from vally import parse_json
-
         former = self._trials.summary
         assert former is not None
         replay = Replay(self._trials, _settings(self._trials.path))
@@ -129,18 +129,15 @@ def _keep(path: Path, previous: Path) -> None:
 
 def _write_reports(path: Path, context: CliContext, host: PluginHost) -> None:
     """Tell the reporters of the reports that are there of the run as it is now."""
-    from vally import read_trials
-
     trials = read_trials(path)
     for name, file in REPORTS.items():
         record = host.get("reporter", name)
         if record is None or not (path.parent / file).is_file():
             continue
-        flags = {name: True}
         settings = ReplaySettings(
             run_dir=path.parent,
             run_dir_display=path.parent.name,
-            options=RunOptions(progress="none", flags=flags),
+            options=RunOptions(progress="none", flags={name: True}),
             environ=context.environ,
         )
         try:

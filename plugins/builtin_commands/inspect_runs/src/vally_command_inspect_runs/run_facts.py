@@ -134,21 +134,24 @@ def _conclude(facts: RunFacts, summaries: list[RunSummary]) -> None:
     if is_being_written(run.path):
         facts.verdict = "running"
         return
-    whole = read_json(run.path / "experiment-summary.json") if run.is_experiment else {}
     if not summaries:
         return
-    spans = list(_spans(summaries))
-    facts.duration_ms = (
-        round(1000 * (max(end for _, end in spans) - min(start for start, _ in spans))) if spans else None
-    )
-    if len(summaries) == 1:
-        facts.duration_ms = summaries[0].duration_ms
+    facts.duration_ms = _duration_ms(summaries)
+    whole = read_json(run.path / "experiment-summary.json") if run.is_experiment else {}
     if any(summary.partial for summary in summaries) or whole.get("partial") is True:
         facts.verdict = "partial"
     elif any(summary.had_execution_errors for summary in summaries):
         facts.verdict = "error"
     else:
         facts.verdict = "pass" if all(summary.passed for summary in summaries) else "fail"
+
+
+def _duration_ms(summaries: list[RunSummary]) -> int | None:
+    """That of the only part, else from the first start to the last end; None when no part tells both."""
+    if len(summaries) == 1:
+        return summaries[0].duration_ms
+    spans = list(_spans(summaries))
+    return round(1000 * (max(end for _, end in spans) - min(start for start, _ in spans))) if spans else None
 
 
 def _spans(summaries: list[RunSummary]) -> Iterator[tuple[float, float]]:

@@ -177,8 +177,7 @@ class Show:
         return [printable(line) for line in [*shown, f"Output directory: {self._shown(run.path)}"]]
 
     def _shown(self, path: Path) -> str:
-        relative = Path(os.path.relpath(path, self._context.cwd)).as_posix()
-        return path.as_posix() if relative.startswith("../") else relative
+        return shown_path(path, self._context.cwd)
 
 
 def project_of(context: CliContext) -> Project:
@@ -187,6 +186,12 @@ def project_of(context: CliContext) -> Project:
     if any(item.level == "error" for item in project.diagnostics):
         raise SpecError("the project file cannot be used", diagnostics=project.diagnostics)
     return project
+
+
+def shown_path(path: Path, base: Path) -> str:
+    """How reports name a path: relative to a directory when below it, else absolute."""
+    relative = Path(os.path.relpath(path, base)).as_posix()
+    return path.as_posix() if relative.startswith("../") else relative
 
 
 def read_part(path: Path, shown: str) -> StoredTrials:

@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vally import (
+    MAIN_VARIANT,
+    NO_MODEL,
     Trajectory,
     TrialResult,
+    compact_json,
     cut_to_cells,
     elapsed,
     name_line,
@@ -60,12 +63,12 @@ class TrialLayout:
     def _header(self, result: TrialResult, verdict: str) -> str:
         number = f" #{result.trial_index + 1}/{result.total_trials}" if result.total_trials > 1 else ""
         name = name_line(f"{result.eval_name} / {result.stimulus}{number}" if result.eval_name else result.stimulus)
-        variant = [name_line(result.variant)] if result.variant != "main" else []
+        variant = [name_line(result.variant)] if result.variant != MAIN_VARIANT else []
         grade = result.grade_result
         scored = grade is not None and grade.status != "error" and verdict in ("pass", "fail")
         score = f" {two_decimals(grade.score)}" if grade is not None and scored else ""
         verdict_words = self.style.glyph(GLYPHS[verdict], verdict) + score
-        model = name_line(result.model or "default-model")
+        model = name_line(result.model or NO_MODEL)
         return "   ".join([self.style.paint(name, "bold"), *variant, model, verdict_words, elapsed(result.duration_ms)])
 
     def _problems(self, result: TrialResult) -> Iterator[str]:
@@ -75,8 +78,6 @@ class TrialLayout:
             phase = f" while {one_line(info.phase)}" if info else ""
             yield f"{self.style.paint('error', 'red')}{phase}: {one_line(result.error or 'unknown error')}{code}"
             if info and info.details and self.whole:
-                from vally import compact_json
-
                 yield f"  {printable(compact_json(info.details))}"
         if result.status == "skipped":
             yield f"skipped: {one_line(result.skip_reason or 'no reason given')}"
@@ -126,7 +127,7 @@ def _metrics(result: TrialResult, trajectory: Trajectory, diff: str | None) -> I
         yield "Judge", f"{plural(judge.total_tokens, 'token')} in {plural(judge.call_count, 'call')}"
     if diff is not None:
         yield "Diff", f"{diff} (shown with --diff)"
-    yield "Model", _word(metadata.get("model")) or name_line(result.model or "default-model")
+    yield "Model", _word(metadata.get("model")) or name_line(result.model or NO_MODEL)
     executor = " ".join(filter(None, (_word(metadata.get("executor")), _word(metadata.get("executorVersion")))))
     if executor:
         yield "Executor", executor
