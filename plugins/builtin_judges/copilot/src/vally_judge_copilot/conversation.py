@@ -71,12 +71,11 @@ class SessionConversation:
         self._begin()
         if self._session is None:
             await self._open()
-        ended = await first(self._send, self._client.wait_failed, self._wait_refused)
+        ended = await first(self._send, self._client.wait_failed, self._end_when_refused)
         if isinstance(ended, ExecutorError):
             raise EndpointError(self._without_secrets(ended.message))
-        if isinstance(ended, EndpointError):
-            raise ended
-        if self._watch.how == "error":
+        # A session that is told to stop may be idle before it has answered that.
+        if self._refused.is_set() or self._watch.how == "error":
             raise self._failure(self._watch.error or {})
         return self._answer()
 
@@ -152,14 +151,12 @@ class SessionConversation:
             raise await self._broken(error) from None
         await self._watch.wait()
 
-    async def _wait_refused(self) -> EndpointError:
+    async def _end_when_refused(self) -> None:
         """Return once the endpoint said what asking again will not change; the runtime would ask again all the same."""
         await self._refused.wait()
-        error = self._failure({})
         with contextlib.suppress(Exception), anyio.move_on_after(1):
             assert self._session is not None
             await self._session.abort()
-        return error
 
     def _failure(self, data: Native) -> EndpointError:
         """Why the turn ended with an error. The runtime has already tried again what may pass."""
