@@ -128,19 +128,16 @@ def test_a_golden_input_satisfies_every_grader(passed: list[bool | None], expect
 @pytest.mark.parametrize(
     ("passed", "absence", "expected", "trivial", "not_applicable"),
     [
-        ("OR-1", True, True, [], ["g0"]),
-        ("OR-2", False, True, [], []),
-        ("OR-3", False, False, ["g0"], []),
-        ("OR-4", True, True, [], []),
-        ("OR-5", False, False, ["g0"], []),
-        ("OR-6", True, True, [], ["g0"]),
+        (True, True, True, [], ["g0"]),
+        (True, False, False, ["g0"], []),
+        (False, True, True, [], []),
+        (False, False, True, [], []),
     ],
 )
 def test_a_baseline_satisfies_none(
-    passed: str, absence: bool, expected: bool, trivial: list[str], not_applicable: list[str]
+    passed: bool, absence: bool, expected: bool, trivial: list[str], not_applicable: list[str]
 ) -> None:
-    does_pass = passed not in ("OR-2", "OR-4")
-    found = outcome([does_pass], [absence], baseline=True)
+    found = outcome([passed], [absence], baseline=True)
     record = found.record("run")
     assert record["passed"] is expected
     assert (record["trivial"], record["notApplicable"]) == (trivial, not_applicable)
