@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from vally.host import PluginSources
     from vally.specifiers import Specifier
 
+BUILT_IN = "built in"
+"""The origin of what the meta-distribution requires."""
+
 
 class Catalog:
     """The sources of every kind, sorted, with explicit ones after installed ones and duplicates merged.
@@ -74,7 +77,7 @@ class Catalog:
             return "object"
         if source.owner is None or source.path is not None:
             return source.label
-        return "built in" if self.is_built_in(source) else f"entry point {source.owner.name}"
+        return BUILT_IN if self.is_built_in(source) else f"entry point {source.owner.name}"
 
     def _explicit(self, sources: PluginSources) -> list[PluginSource]:
         found = [source for item in sources.objects for source in _object_sources(item)]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from vally.catalog import BUILT_IN
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -69,7 +71,7 @@ def _conflicting(conflict: Conflict, kind: str, catalog: Catalog) -> Iterator[Pl
 
 def _in_words(source: PluginSource, catalog: Catalog) -> str:
     origin = catalog.origin(source)
-    return origin if origin == "built in" else source.title
+    return origin if origin == BUILT_IN else source.title
 
 
 def _failed(registry: Registry, catalog: Catalog) -> Iterator[PluginInfo]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -13,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from vally._version import __version__
-from vally.cli.display import progress_style, use_color
 from vally.cli.messages import print_warning, say
+from vally.cli.run_choices import RunChoices
 from vally.model.jsonio import encode_line, timestamp
 from vally.model.trajectory import dump_record
-from vally.run.reporters import ReporterBoard, ReporterFeed
-from vally.run.reporting import EvalComplete, RunComplete, RunOptions, RunStart, TrialDone
+from vally.run.reporters import ReporterBoard, active_reporters
+from vally.run.reporting import EvalComplete, RunComplete, RunStart, TrialDone
 from vally.run.results_file import RESULTS_NAME
 from vally.run.trial_record import described
 
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
     from vally.model.results import RunSummary, TrialResult
     from vally.run.reporting import PlannedEval
     from vally.run.trial import TrialItem
-
-BUILT_IN = "built in"
 
 
 class GradeReporters:
@@ -43,7 +40,7 @@ class GradeReporters:
         self._context = context
         self._options = options
         self._project = project
-        self._board = ReporterBoard(list(_feeds(host)))
+        self._board = ReporterBoard(active_reporters(host, {}, _failed, built_in=False))
         self._directory: Path
         self._completed = 0
         self._total = 0
@@ -69,7 +66,6 @@ class GradeReporters:
                 group.cancel_scope.cancel()
 
     def _start(self, run_id: str, evals: Sequence[PlannedEval]) -> RunStart:
-        display, environ = self._context.display, self._context.environ
         return RunStart(
             run_id=run_id,
             kind="grade",
@@ -81,16 +77,8 @@ class GradeReporters:
             run_dir=self._directory,
             run_dir_display=self._directory.as_posix(),
             started_at=timestamp(),
-            options=RunOptions(
-                output=self._options["output"],
-                verbose=display.verbose,
-                quiet=display.quiet,
-                progress=progress_style(display, environ, sys.stderr),
-                color_stdout=use_color(display.color, environ, sys.stdout),
-                color_stderr=use_color(display.color, environ, sys.stderr),
-                require_pass=self._options["require_pass"],
-            ),
-            environ=environ,
+            options=RunChoices.of(self._options).reporting(self._context),
+            environ=self._context.environ,
         )
 
     async def trial(self, item: TrialItem, result: TrialResult, line: bytes, passed: bool | None) -> None:
@@ -142,16 +130,5 @@ def _directory() -> Iterator[Path]:
             say(f"Reports: {path.as_posix()}")
 
 
-def _feeds(host: PluginHost) -> Iterator[ReporterFeed]:
-    from vally.records import ReporterSpec
-
-    def on_failure(name: str, error: Exception) -> None:
-        print_warning(f"reporter '{name}' failed and is disabled: {described(error)}")
-
-    records = [item for item in host.records("reporter").values() if isinstance(item, ReporterSpec)]
-    for record in sorted(records, key=lambda item: (item.order, host.rank(item))):
-        if record.option is None and host.origin(record) != BUILT_IN:
-            try:
-                yield ReporterFeed(record, host.create(record), on_failure)
-            except Exception as error:
-                on_failure(record.name, error)
+def _failed(name: str, error: Exception) -> None:
+    print_warning(f"reporter '{name}' failed and is disabled: {described(error)}")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from vally.run.summary import cost_units
+
 if TYPE_CHECKING:
     from vally.run.stopping import Stopping
     from vally.run.summary import RunTally
@@ -44,8 +46,7 @@ class Budgets:
         if self._max_cost is None or self._warned or facts.status == "skipped":
             return
         unit = self._max_cost[1]
-        known = {unit, "nano-aiu"} if unit == "aiu" else {unit}
-        if not known & {unit for unit, _ in facts.costs}:
+        if not cost_units(unit).keys() & {reported for reported, _ in facts.costs}:
             self._warned = True
             self._warn(
                 f"--max-cost: trial {facts.trial_index + 1} of '{facts.stimulus}' reports no cost in {unit}; "

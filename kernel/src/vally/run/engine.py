@@ -87,7 +87,6 @@ class Engine:
         )
         self._tally = RunTally(
             [evaluation.planned for evaluation in plan.evals],
-            pass_rates={item.planned.index: item.spec.scoring.pass_rate for item in plan.evals},
             graded=not settings.skip_grade,
         )
         self._budgets = Budgets(

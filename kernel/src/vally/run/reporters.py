@@ -185,22 +185,24 @@ class ReporterFeed:
 
 
 def active_reporters(
-    host: PluginHost, flags: Mapping[str, Any], on_failure: Callable[[str, Exception], None]
+    host: PluginHost, flags: Mapping[str, Any], on_failure: Callable[[str, Exception], None], *, built_in: bool = True
 ) -> list[ReporterFeed]:
     """Make the reporters of a command, in call order: by `order`, then in the order in which they were loaded.
 
     A reporter whose record names an option is active only when `flags` has a true value for it. One that cannot be
-    made is reported through `on_failure` and left out.
+    made is reported through `on_failure` and left out. Without `built_in` those that are built in are left out too.
     """
+    from vally.catalog import BUILT_IN
     from vally.records import ReporterSpec
 
     feeds = []
     records = [item for item in host.records("reporter").values() if isinstance(item, ReporterSpec)]
     for record in sorted(records, key=lambda item: (item.order, host.rank(item))):
-        if record.option is not None and not flags.get(record.option):
+        is_built_in = host.origin(record) == BUILT_IN
+        if (record.option is not None and not flags.get(record.option)) or (is_built_in and not built_in):
             continue
         try:
-            notice_s = NOTICE_S if host.origin(record) == "built in" else 0.0
+            notice_s = NOTICE_S if is_built_in else 0.0
             feeds.append(ReporterFeed(record, host.create(record), on_failure, notice_s=notice_s))
         except Exception as error:
             on_failure(record.name, error)

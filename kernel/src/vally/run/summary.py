@@ -17,14 +17,17 @@ if TYPE_CHECKING:
 
 __all__ = ["RunTally", "TrialFacts"]
 
-_NANO_AIU = 1_000_000_000
+
+def cost_units(unit: str) -> dict[str, int]:
+    """The units that count towards a unit, with how many of each make one."""
+    return {unit: 1, "nano-aiu": 1_000_000_000} if unit == "aiu" else {unit: 1}
 
 
 class RunTally:
     """Facts about the finished trials of planned evals; from them summaries and budget sums at any time.
 
     Trials may come in any order; of two with one place in the plan the later counts. `pass_rates` maps the index of
-    an eval to its `scoring.pass_rate`; `graded` is false with `--skip-grade`.
+    an eval to a `scoring.pass_rate` that it has instead of the planned one; `graded` is false with `--skip-grade`.
     """
 
     def __init__(
@@ -36,7 +39,9 @@ class RunTally:
     ) -> None:
         rates = pass_rates or {}
         self._rules = {
-            planned.index: EvalRules(threshold=planned.threshold, pass_rate=rates.get(planned.index), graded=graded)
+            planned.index: EvalRules(
+                threshold=planned.threshold, pass_rate=rates.get(planned.index, planned.pass_rate), graded=graded
+            )
             for planned in evals
         }
         self._evals = {planned.index: planned for planned in evals if _planned_trials(planned)}
@@ -69,8 +74,7 @@ class RunTally:
 
     def cost(self, unit: str) -> float:
         """Costs of agents and judges so far in a unit; `aiu` also counts `nano-aiu` (10^9 make one)."""
-        nano = self._costs.get("nano-aiu", 0.0) / _NANO_AIU if unit == "aiu" else 0.0
-        return self._costs.get(unit, 0.0) + nano
+        return sum(self._costs.get(name, 0.0) / size for name, size in cost_units(unit).items())
 
     def eval_summary(self, index: int) -> EvalSummary:
         """The summary of one eval as it stands; what is planned but not counted makes it partial."""

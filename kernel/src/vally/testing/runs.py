@@ -214,8 +214,7 @@ class ScriptedRun:
     def _tally(self) -> Any:
         from vally.run.summary import RunTally
 
-        rates = {planned.index: self._scoring.pass_rate for planned in self.evals}
-        return RunTally(self.evals, pass_rates=rates, graded=not self.options.skip_grade)
+        return RunTally(self.evals, graded=not self.options.skip_grade)
 
     def _summary(self, tally: Any) -> RunSummary:
         cancelled = self._stop_reason in ("interrupted", "terminated")

@@ -106,8 +106,7 @@ class RegradedEvals:
 
     def summary(self, run_id: str, started_at: str, duration_ms: int) -> RunSummary:
         """Verdicts of the readable evals, in their order."""
-        rates = {self._planned[key].index: self._evals[key[0]].spec.scoring.pass_rate for key in self._planned}
-        tally = RunTally(self.readable(), pass_rates=rates)
+        tally = RunTally(self.readable())
         for found in self._facts.values():
             for facts in found:
                 tally.add(facts)
