@@ -66,10 +66,22 @@ def test_nothing_stays_after_the_run(spare: SpareDirectories, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("starts_process", [False, True])
-def test_directories_that_a_process_knew_are_removed(bench, starts_process: bool) -> None:  # type: ignore[no-untyped-def]
+def test_directories_that_a_process_knew_are_not_kept(  # type: ignore[no-untyped-def]
+    bench, monkeypatch: pytest.MonkeyPatch, starts_process: bool
+) -> None:
+    kept: list[bool] = []
+    keep = SpareDirectories.keep
+
+    def noted(spare: SpareDirectories, path: Path) -> bool:
+        kept.append(keep(spare, path))
+        return kept[-1]
+
+    monkeypatch.setattr(SpareDirectories, "keep", noted)
+
     async def step(_: object, options: object) -> None:
         if starts_process:
             await options.runner.run(["true"])  # type: ignore[attr-defined]
 
     outcome = bench.run(bench.stimulus(), ScriptedExecutor([step]))
+    assert kept == ([] if starts_process else [True, True])
     assert not outcome.work_dir.exists()
