@@ -20,7 +20,12 @@ NOTHING = "nothing to do here"
 
 
 def _planned(
-    stimuli: dict[str, int], *, threshold: float | None = None, index: int = 0, graders: int = 1
+    stimuli: dict[str, int],
+    *,
+    threshold: float | None = None,
+    pass_rate: float | None = None,
+    index: int = 0,
+    graders: int = 1,
 ) -> PlannedEval:
     return PlannedEval(
         index=index,
@@ -31,6 +36,7 @@ def _planned(
         executor="mock",
         judge_model="j",
         threshold=threshold,
+        pass_rate=pass_rate,
         stimuli=tuple(
             PlannedStimulus(name=name, line=None, grader_count=graders, trials=trials)
             for name, trials in stimuli.items()
@@ -70,7 +76,8 @@ def _tally(stimuli: dict[str, list[Any]], *, planned: dict[str, int] | None = No
     threshold, pass_rate = rules.pop("threshold", None), rules.pop("pass_rate", None)
     graders, graded = rules.pop("graders", 1), rules.pop("graded", True)
     counts = planned or {name: len(outcomes) for name, outcomes in stimuli.items()}
-    tally = RunTally([_planned(counts, threshold=threshold, graders=graders)], pass_rates={0: pass_rate}, graded=graded)
+    planned_eval = _planned(counts, threshold=threshold, pass_rate=pass_rate, graders=graders)
+    tally = RunTally([planned_eval], graded=graded)
     for name, outcomes in stimuli.items():
         for index, outcome in enumerate(outcomes):
             tally.add(TrialFacts.from_result(_result(name, index, outcome), threshold))
