@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select
 
+from vally import VallyError
 from vally_command_results.importing import importer
-from vally_command_results.store import schema
+from vally_command_results.store import opening, schema
 
 
 def results(done: Any) -> list[str]:
@@ -282,3 +283,24 @@ def _without_import_times(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _without_import_times(item) for key, item in value.items() if key != "importedAt"}
     return [_without_import_times(item) for item in value] if isinstance(value, list) else value
+
+
+@pytest.fixture
+def older_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A SQLite store whose tables are behind those of the program."""
+    opening.open_store("history.db", tmp_path, create=True).close()
+    monkeypatch.setattr(opening, "head_version", lambda: "later")
+    return tmp_path / "history.db"
+
+
+def test_an_older_store_that_may_not_be_written_is_refused(older_store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = older_store.read_bytes()
+    monkeypatch.setattr(opening, "_may_be_written", lambda _: False)
+    with pytest.raises(VallyError, match="is of an older version") as caught:
+        opening.open_store("history.db", older_store.parent, create=False)
+    assert list(caught.value.hints) == ["run: vally ingest --store history.db <DIRECTORY>"]
+    assert older_store.read_bytes() == before
+
+
+def test_an_older_store_that_may_be_written_is_brought_up(older_store: Path) -> None:
+    opening.open_store("history.db", older_store.parent, create=False).close()

@@ -10,7 +10,8 @@ from sqlalchemy import insert, select
 
 from vally import ReadProblem, canonical_json, read_lines, timestamp
 from vally_command_results.importing.finding import FoundComparisons, experiment_files
-from vally_command_results.importing.values import clean, mapping, real, text, whole
+from vally_command_results.importing.values import clean, real, text, whole
+from vally_command_results.recorded import mapping
 from vally_command_results.store import schema
 from vally_command_results.store.opening import Store, count_change
 

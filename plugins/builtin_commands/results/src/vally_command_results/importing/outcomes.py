@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from vally import RecordError, compact_json, compute_metrics, dump_record, load_trajectory, reaches
-from vally_command_results.importing.values import clean, flag, items, mapping, real, text, time, whole
+from vally_command_results.importing.values import clean, flag, real, text, time, whole
+from vally_command_results.recorded import items, mapping, milliseconds, succeeded
 
 Row = dict[str, Any]
 EVIDENCE_CHARS = 64 * 1024
@@ -234,7 +235,7 @@ def _calls(outcome_id: str, events: list[Any]) -> Iterator[Row]:
                 results.setdefault(call_id, event)
     if not calls:
         return
-    first = _moment(mapping(events[0]).get("timestamp"))
+    first = milliseconds(mapping(events[0]).get("timestamp"))
     for seq, event in enumerate(calls):
         data = mapping(event.get("data"))
         result = results.get(str(data.get("toolCallId")))
@@ -249,8 +250,8 @@ def _call(
     result: Mapping[str, Any] | None,
     first: float | None,
 ) -> Row:
-    start = _moment(event.get("timestamp"))
-    end = None if result is None else _moment(result.get("timestamp"))
+    start = milliseconds(event.get("timestamp"))
+    end = None if result is None else milliseconds(result.get("timestamp"))
     answer = mapping(result.get("data")) if result is not None else {}
     arguments = data.get("arguments")
     return {
@@ -260,7 +261,7 @@ def _call(
         "agent_id": text(event.get("agentId")),
         "call_id": text(data.get("toolCallId")),
         "tool_name": text(data.get("toolName")) or UNKNOWN,
-        "success": _success(answer) if result is not None else None,
+        "success": succeeded(answer) if result is not None else None,
         "simulated": flag(data.get("simulated")) or flag(answer.get("simulated")) or False,
         "offset_ms": None if start is None or first is None else round(start - first),
         "duration_ms": None if start is None or end is None else max(0, round(end - start)),
@@ -269,18 +270,5 @@ def _call(
     }
 
 
-def _success(answer: Mapping[str, Any]) -> bool:
-    success = answer.get("success")
-    return success if isinstance(success, bool) else answer.get("isError") is not True
-
-
 def _shown(value: object) -> str:
     return value if isinstance(value, str) else compact_json(value)
-
-
-def _moment(value: object) -> float | None:
-    """Milliseconds since the epoch."""
-    from vally import parse_timestamp
-
-    moment = parse_timestamp(value) if isinstance(value, str) else None
-    return None if moment is None else moment.timestamp() * 1000

@@ -10,7 +10,8 @@ from typing import Any
 from vally import canonical_json, parse_json, parse_timestamp, timestamp
 from vally_command_results.importing.finding import FoundRun
 from vally_command_results.importing.outcomes import is_outcome
-from vally_command_results.importing.values import items, mapping, text, time
+from vally_command_results.importing.values import text, time
+from vally_command_results.recorded import items, mapping
 
 LINE_BYTES = 256 * 1024 * 1024
 FILE_BYTES = 8 * 1024 * 1024 * 1024

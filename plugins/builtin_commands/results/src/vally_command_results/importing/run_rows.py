@@ -8,7 +8,8 @@ from typing import Any
 from vally import parse_json, timestamp
 from vally_command_results.importing.finding import PROVENANCE_NAME
 from vally_command_results.importing.run_facts import RunFacts
-from vally_command_results.importing.values import clean, flag, items, mapping, real, text, whole
+from vally_command_results.importing.values import clean, flag, real, text, whole
+from vally_command_results.recorded import items, mapping
 
 Row = dict[str, Any]
 EvalKey = tuple[str, str, str, str]

@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from vally_command_results.importing.finding import document
-from vally_command_results.importing.values import items, mapping
+from vally_command_results.recorded import items, mapping
 
 TRIAL_DEPTH = "*/*/*/*"
 ARTIFACTS = "artifacts"

@@ -49,16 +49,6 @@ def flag(value: object) -> bool | None:
     return value if isinstance(value, bool) else None
 
 
-def mapping(value: object) -> Mapping[str, Any]:
-    """A mapping, empty for anything else."""
-    return value if isinstance(value, Mapping) else {}
-
-
-def items(value: object) -> list[Any]:
-    """A list, empty for anything else."""
-    return value if isinstance(value, list) else []
-
-
 def time(value: object) -> str | None:
     """A time as columns hold it."""
     if not isinstance(value, str):

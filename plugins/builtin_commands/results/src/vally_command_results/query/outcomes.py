@@ -14,6 +14,7 @@ from vally_command_results.query.filters import OutcomeFilter
 from vally_command_results.query.joins import outcomes_with_evals
 from vally_command_results.query.paging import PageRequest, SortKey, page_of
 from vally_command_results.query.shapes import call_document, outcome_document
+from vally_command_results.recorded import items, mapping
 from vally_command_results.store.schema import evals, grader_results, outcome_tags, outcomes, raw_records, tool_calls
 
 OUTPUT_BYTES = 256 * 1024
@@ -97,11 +98,11 @@ def outcome_detail(connection: Connection, outcome_id: str, *, artifact_count: i
     """An outcome with prompt, output, graders, its other trials and its neighbours."""
     row = require_outcome(connection, outcome_id)
     record = record_of(connection, outcome_id)
-    trajectory = _mapping(record.get("trajectory"))
-    stimulus, metadata = _mapping(trajectory.get("stimulus")), _mapping(trajectory.get("metadata"))
+    trajectory = mapping(record.get("trajectory"))
+    stimulus, metadata = mapping(trajectory.get("stimulus")), mapping(trajectory.get("metadata"))
     output, truncated = _cut(trajectory.get("output"))
     previous, following = neighbours(connection, row)
-    required = _mapping(_mapping(record.get("gradeResult")).get("metadata")).get("requiredPassed")
+    required = mapping(mapping(record.get("gradeResult")).get("metadata")).get("requiredPassed")
     return {
         **outcome_document(row),
         "tags": tags_of(connection, [outcome_id]).get(outcome_id, {}),
@@ -111,29 +112,21 @@ def outcome_detail(connection: Connection, outcome_id: str, *, artifact_count: i
         "output": output,
         "outputTruncated": truncated,
         "executor": row.executor,
-        "skillsLoaded": [str(name) for name in _list(metadata.get("skillsLoaded"))],
+        "skillsLoaded": [str(name) for name in items(metadata.get("skillsLoaded"))],
         "toolBreakdown": _breakdown(connection, outcome_id),
         "graders": grader_tree(connection, outcome_id),
         "requiredPassed": required if isinstance(required, bool) else None,
         "hasTrajectory": bool(trajectory),
         "hasDiff": row.has_diff,
-        "diffTurns": [item["turn"] for item in map(_mapping, _list(trajectory.get("turnDiffs"))) if "turn" in item],
+        "diffTurns": [item["turn"] for item in map(mapping, items(trajectory.get("turnDiffs"))) if "turn" in item],
         "artifactCount": artifact_count,
         "workspacePath": _text(record.get("workspacePath")),
-        "warnings": [str(item) for item in _list(record.get("warnings"))],
+        "warnings": [str(item) for item in items(record.get("warnings"))],
         "errorInfo": record.get("errorInfo") if isinstance(record.get("errorInfo"), dict) else None,
         "trials": _trials(connection, row),
         "previousId": previous,
         "nextId": following,
     }
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _list(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []
 
 
 def _text(value: object) -> str | None:

@@ -10,10 +10,10 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from vally import parse_timestamp
 from vally_command_results.query.errors import not_found
 from vally_command_results.query.outcomes import record_of, require_outcome
 from vally_command_results.query.paging import PageRequest, slice_of
+from vally_command_results.recorded import items, mapping, milliseconds
 from vally_command_results.store.schema import extra_files
 
 DIFF_BYTES = 16 * 1024 * 1024
@@ -35,8 +35,7 @@ def trajectory_page(
     trajectory = record_of(connection, outcome_id).get("trajectory")
     if not isinstance(trajectory, dict):
         raise not_found(f"outcome {outcome_id} has no trajectory")
-    recorded = trajectory.get("events")
-    events = numbered_events(recorded if isinstance(recorded, list) else [])
+    events = numbered_events(items(trajectory.get("events")))
     kept = [
         event
         for event in events
@@ -53,18 +52,12 @@ def trajectory_page(
 def numbered_events(events: list[Any]) -> list[dict[str, Any]]:
     """Events with their place in the list and their time after the first, in milliseconds."""
     found = [event for event in events if isinstance(event, dict)]
-    first = next((moment for event in found if (moment := _moment(event)) is not None), None)
+    first = next((moment for event in found if (moment := milliseconds(event.get("timestamp"))) is not None), None)
     return [{"index": index, "offsetMs": _offset(event, first), **event} for index, event in enumerate(found)]
 
 
-def _moment(event: Mapping[str, Any]) -> float | None:
-    value = event.get("timestamp")
-    moment = parse_timestamp(value) if isinstance(value, str) else None
-    return None if moment is None else moment.timestamp() * 1000
-
-
 def _offset(event: Mapping[str, Any], first: float | None) -> int | None:
-    moment = _moment(event)
+    moment = milliseconds(event.get("timestamp"))
     return None if moment is None or first is None else round(moment - first)
 
 
@@ -90,12 +83,7 @@ def _diff(connection: Connection, row: Any, trajectory: object, turn: int | None
         return None, "the trial has no trajectory"
     part: Mapping[str, Any] = trajectory
     if turn is not None:
-        turns = trajectory.get("turnDiffs")
-        found = (
-            [item for item in turns if isinstance(item, dict) and item.get("turn") == turn]
-            if isinstance(turns, list)
-            else []
-        )
+        found = [item for item in map(mapping, items(trajectory.get("turnDiffs"))) if item.get("turn") == turn]
         if not found:
             return None, f"no diff of turn {turn} was recorded"
         part = found[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -79,16 +80,16 @@ def open_memory() -> Store:
     return Store(engine, "memory", threading.RLock())
 
 
-def open_store(words: str, base: Path, *, create: bool, write: bool = True) -> Store:
+def open_store(words: str, base: Path, *, create: bool) -> Store:
     """Open a store by path or URL, bringing an older one up; raises `VallyError` when it cannot be used.
 
-    `create` makes a missing one. With `write` false an older store is refused instead of changed.
+    `create` makes a missing one. An older file that may not be written is refused.
     """
     engine, file, shown = _engine(words, base)
     if file is not None and not file.exists() and not create:
         raise VallyError(f"store '{shown}' does not exist", where="--store", hints=["make one with `vally ingest`"])
     try:
-        _open(engine, file, shown, create=create, write=write)
+        _open(engine, file, shown, create=create)
     except DBAPIError as error:
         engine.dispose()
         raise VallyError(f"cannot open store '{shown}': {_reason(error)}", where="--store") from error
@@ -98,19 +99,24 @@ def open_store(words: str, base: Path, *, create: bool, write: bool = True) -> S
     return Store(engine, shown)
 
 
-def _open(engine: Engine, file: Path | None, shown: str, *, create: bool, write: bool) -> None:
+def _open(engine: Engine, file: Path | None, shown: str, *, create: bool) -> None:
     with engine.connect() as connection:
         version = store_version(connection, shown)
     if version == head_version():
         return
     if version is None and not create:
         raise VallyError(f"'{shown}' is an empty database", where="--store", hints=["fill it with `vally ingest`"])
-    if not write:
+    if version is not None and file is not None and not _may_be_written(file):
         hints = [f"run: vally ingest --store {shown} <DIRECTORY>"]
         raise VallyError(f"store '{shown}' is of an older version", where="--store", hints=hints)
     if version is not None and file is None:
         print_warning(f"store '{shown}' is being upgraded; no backup is made of it")
     upgrade(engine, version, file)
+
+
+def _may_be_written(file: Path) -> bool:
+    """Whether a file and the backup beside it may be written."""
+    return os.access(file, os.W_OK) and os.access(file.parent, os.W_OK)
 
 
 def _engine(words: str, base: Path) -> tuple[Engine, Path | None, str]:

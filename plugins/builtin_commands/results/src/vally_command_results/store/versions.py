@@ -55,12 +55,10 @@ def _writer(connection: Connection) -> str:
     return connection.scalar(select(store_meta.c.value).where(store_meta.c.key == "written_by")) or "(unknown)"
 
 
-def upgrade(engine: Engine, version: str | None, file: Path | None) -> Path | None:
-    """Bring a store to the head version; returns the backup that was made of a SQLite file."""
-    backup = None
+def upgrade(engine: Engine, version: str | None, file: Path | None) -> None:
+    """Bring a store to the head version, after a backup beside an older SQLite file."""
     if version is not None and file is not None and version != head_version():
-        backup = file.with_name(f"{file.name}.bak-{version}")
-        shutil.copyfile(file, backup)
+        shutil.copyfile(file, file.with_name(f"{file.name}.bak-{version}"))
     with engine.connect() as connection:
         config = _config()
         config.attributes["connection"] = connection
@@ -71,7 +69,6 @@ def upgrade(engine: Engine, version: str | None, file: Path | None) -> Path | No
             rows = {"data_version": "0", "created_by": __version__}
             connection.execute(insert(store_meta), [{"key": key, "value": value} for key, value in rows.items()])
         _note_writer(connection)
-    return backup
 
 
 def _note_writer(connection: Connection) -> None:

@@ -12,6 +12,7 @@ from vally_command_results.query.graders import graders_of_runs
 from vally_command_results.query.metrics import METRICS
 from vally_command_results.query.runs import facets
 from vally_command_results.query.trends import comparison_detail, trends
+from vally_command_results.recorded import items, mapping
 from vally_command_results.server.charts_lines import MAX_DRAWN, interval, trend_chart
 from vally_command_results.server.pages.reading import hidden, read
 from vally_command_results.server.params import GradersAcross, NoParameters, Trends
@@ -84,29 +85,27 @@ def comparison_page(connection: Connection, request: Request, _: Site) -> tuple[
     """`/comparisons/<id>`."""
     read(NoParameters, request)
     item = comparison_detail(connection, request.path_params["comparison_id"])
-    record = item["record"] if isinstance(item["record"], Mapping) else {}
-    summary = record.get("summary")
+    record = mapping(item["record"])
     return "comparison.html", {
         "title": f"{item['treatment'] or 'treatment'} against {item['baseline'] or 'baseline'}",
         "section": "runs",
         "item": item,
-        "summary": summary if isinstance(summary, Mapping) else {},
+        "summary": mapping(record.get("summary")),
         "stimuli": _stimuli(record.get("stimuli")),
         "picture": interval(item["meanScore"], item["ciLow"], item["ciHigh"]),
         "unmatched": [
             (word, [str(name) for name in names])
             for word, key in (("baseline", "unmatchedBaseline"), ("treatment", "unmatchedTreatment"))
-            if isinstance(names := record.get(key), list) and names
+            if (names := items(record.get(key)))
         ],
     }
 
 
 def _stimuli(value: object) -> list[dict[str, Any]]:
     found = []
-    for item in value if isinstance(value, list) else []:
+    for item in items(value):
         if isinstance(item, Mapping):
-            trials = item.get("trials")
-            listed = [trial for trial in trials if isinstance(trial, Mapping)] if isinstance(trials, list) else []
+            listed = [trial for trial in items(item.get("trials")) if isinstance(trial, Mapping)]
             mean = item.get("meanScore")
             found.append(
                 {

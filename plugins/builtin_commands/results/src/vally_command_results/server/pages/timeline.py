@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from vally_command_results.recorded import mapping, succeeded
 from vally_command_results.server.pages.text import Excerpt, as_text, excerpt, name, one_line
 
 PAGE_EVENTS = 500
@@ -99,8 +100,7 @@ def timeline(events: Sequence[Event], *, show: str = "", find: str = "", page: i
 
 
 def _data(event: Event) -> Mapping[str, Any]:
-    data = event.get("data")
-    return data if isinstance(data, Mapping) else {}
+    return mapping(event.get("data"))
 
 
 def _call_id(event: Event) -> str | None:
@@ -178,9 +178,7 @@ def _state(call: Event, result: Event | None) -> str:
         return "open"
     if call.get("type") not in ("tool_call", "tool_result"):
         return ""
-    success = answer.get("success")
-    good = success if isinstance(success, bool) else answer.get("isError") is not True
-    return "good" if good else "failed"
+    return "good" if succeeded(answer) else "failed"
 
 
 def _row(event: Event, results: Mapping[str, Event]) -> Row:

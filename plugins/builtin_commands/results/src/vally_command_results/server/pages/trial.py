@@ -23,6 +23,7 @@ from vally_command_results.query.outcomes import (
 from vally_command_results.query.paging import MAX_LIMIT, PageRequest
 from vally_command_results.query.runs import require_run
 from vally_command_results.query.trajectories import numbered_events
+from vally_command_results.recorded import items, mapping
 from vally_command_results.server.artifacts import artifact_root, list_artifacts
 from vally_command_results.server.charts_lines import call_strip
 from vally_command_results.server.pages.page_params import TextPart, TrialPage
@@ -102,14 +103,12 @@ def _indented(line: bytes) -> str:
 
 def _trajectory(connection: Connection, outcome_id: str) -> Mapping[str, Any]:
     """The recorded trajectory; empty when there is none."""
-    trajectory = record_of(connection, outcome_id).get("trajectory")
-    return trajectory if isinstance(trajectory, Mapping) else {}
+    return mapping(record_of(connection, outcome_id).get("trajectory"))
 
 
 def _events(trajectory: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Its events with their places and times."""
-    events = trajectory.get("events")
-    return numbered_events(events if isinstance(events, list) else [])
+    return numbered_events(items(trajectory.get("events")))
 
 
 def text_part(connection: Connection, request: Request, _: Site) -> Response:
@@ -130,8 +129,8 @@ def _part(connection: Connection, outcome_id: str, chosen: TextPart) -> Any:
     if chosen.part == "output":
         return trajectory.get("output")
     if chosen.part == "prompt":
-        stimulus = trajectory.get("stimulus")
-        return (stimulus.get("prompt") or stimulus.get("turns")) if isinstance(stimulus, Mapping) else None
+        stimulus = mapping(trajectory.get("stimulus"))
+        return stimulus.get("prompt") or stimulus.get("turns")
     events = _events(trajectory)
     if chosen.event >= len(events):
         return None
