@@ -10,7 +10,7 @@ from typing import Any
 import agents
 import pytest
 
-from vally import ExecutorOptions, Trajectory, run_agent
+from vally import ExecutorOptions, Skill, Trajectory, run_agent
 from vally.testing import MockLlm, executor_options, process_sentinel, stimulus
 from vally_executor_copilot_sdk.config import CopilotConfig
 from vally_executor_copilot_sdk.executor import CopilotExecutor
@@ -76,6 +76,14 @@ class Runs:
     @property
     def work(self) -> Path:
         return self.directory / "work"
+
+    def skill(self, name: str, frontmatter: str | None = None) -> Skill:
+        """A skill in the workspace, as a backend offers it."""
+        path = self.work / ".skills" / name / "SKILL.md"
+        path.parent.mkdir(parents=True)
+        text = f"name: {name}\ndescription: Use it to {name}\n" if frontmatter is None else frontmatter
+        path.write_text(f"---\n{text}---\nBODY-OF-{name}\n")
+        return Skill(name=name, description="", path=path, raw_content=path.read_text(), frontmatter={})
 
     def options(self, config: Mapping[str, Any] | None = None, **fields: Any) -> ExecutorOptions:
         """Options of a trial; keys of the config with which it asks the model server, and other fields."""

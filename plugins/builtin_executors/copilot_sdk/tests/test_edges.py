@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import pytest
 
-from vally import Attachment, ExecutorError, Skill, StopSignal, TurnComplete
+from vally import Attachment, ExecutorError, StopSignal, TurnComplete
 from vally.testing import MockLlm
 from vally_executor_copilot_sdk.executor import CopilotExecutor
 
@@ -19,15 +19,6 @@ pytestmark = [pytest.mark.heavy, pytest.mark.anyio]
 
 def data(trajectory: Any, kind: str) -> list[dict[str, Any]]:
     return [event.data for event in trajectory.events if event.type == kind]
-
-
-def skill(work: Path, name: str, frontmatter: str | None = None) -> Skill:
-    """A skill in the workspace, as a backend offers it."""
-    path = work / ".skills" / name / "SKILL.md"
-    path.parent.mkdir(parents=True)
-    text = f"name: {name}\ndescription: Use it to {name}\n" if frontmatter is None else frontmatter
-    path.write_text(f"---\n{text}---\nBODY-OF-{name}\n")
-    return Skill(name=name, description="", path=path, raw_content=path.read_text(), frontmatter={})
 
 
 async def test_attachments_hide_where_they_come_from(run: Any, llm: MockLlm, tmp_path: Path) -> None:
@@ -209,7 +200,7 @@ async def test_an_odd_workspace(run: Any, make_runs: Any, llm: MockLlm, tmp_path
     directory = tmp_path / "it's a \u00fcml\u00e4ut $HOME 'dir'"
     odd = make_runs(directory.resolve(), llm)
     odd.work.mkdir(parents=True)
-    offered = skill(odd.work, "greet")
+    offered = odd.skill("greet")
     try:
         script = (
             'x\n!tool skill {"skill": "greet"}\n!tool bash {"command": "pwd; echo 1 > one", "description": "d"}\n!say y'

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from vally import ExecutorError, Skill, TurnComplete
+from vally import ExecutorError, TurnComplete
 from vally.testing import MockLlm
 
 pytestmark = [pytest.mark.heavy, pytest.mark.anyio]
@@ -28,15 +27,6 @@ def kinds(trajectory: Any) -> list[str]:
 
 def data(trajectory: Any, kind: str) -> list[dict[str, Any]]:
     return [event.data for event in trajectory.events if event.type == kind]
-
-
-def skill(work: Path, name: str, frontmatter: str | None = None) -> Skill:
-    """A skill in the workspace, as a backend offers it."""
-    path = work / ".skills" / name / "SKILL.md"
-    path.parent.mkdir(parents=True)
-    text = f"name: {name}\ndescription: Use it to {name}\n" if frontmatter is None else frontmatter
-    path.write_text(f"---\n{text}---\nBODY-OF-{name}\n")
-    return Skill(name=name, description="", path=path, raw_content=path.read_text(), frontmatter={})
 
 
 @pytest.mark.parametrize("streaming", [False, True], ids=["whole", "streamed"])
@@ -76,8 +66,8 @@ async def test_thoughts_are_told_once(run: Any) -> None:
 
 
 async def test_a_skill_is_offered_and_activated(run: Any, llm: MockLlm) -> None:
-    offered = skill(run.work, "greet")
-    skill(run.work, "zebra")
+    offered = run.skill("greet")
+    run.skill("zebra")
     trajectory = await run('x\n!tool skill {"skill": "greet"}\n!say y', skills=(offered,))
     assert trajectory.metadata["skillsLoaded"] == ["greet"]
     assert "otherSkills" not in trajectory.metadata
@@ -107,7 +97,7 @@ async def test_without_skills_none_is_offered(run: Any, llm: MockLlm) -> None:
 
 async def test_a_broken_skill_is_an_error(run: Any, llm: MockLlm) -> None:
     with pytest.raises(ExecutorError, match="skill 'bad' was not loaded") as caught:
-        await run("x", skills=(skill(run.work, "good"), skill(run.work, "bad", "name: [bad\n")))
+        await run("x", skills=(run.skill("good"), run.skill("bad", "name: [bad\n")))
     assert (caught.value.code, caught.value.retryable) == ("skill-not-loaded", False)
     assert not llm.requests
 
