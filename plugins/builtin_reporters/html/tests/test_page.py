@@ -219,6 +219,8 @@ def test_without_grades(report: Make) -> None:
     page = report(trial_result("a"), trial_result("b"), skip_grade=True)
     assert page.words("p", "notice") == ["This run was not graded."]
     assert page.words("tr", "filterable")[-1] == "b 0/1 – – – – no 1.0 0.0 0 1.2s – not graded"
+    assert page.words("section", "card")[0].startswith("– not graded scripted")
+    assert "PASS" not in page.words("tr")[1]
 
 
 def test_variants_have_records_of_their_own(tmp_path: Path, grader: Make) -> None:

@@ -20,7 +20,7 @@ from vally import (
     wilson_interval,
 )
 from vally_reporter_html.charts import Bar, Scatter, bar, scatter
-from vally_reporter_html.facts import GLYPHS, StimulusFacts, TrialFacts
+from vally_reporter_html.facts import GLYPHS, StimulusFacts, TrialFacts, Verdict
 from vally_reporter_html.selection import Level, Selection, select
 from vally_reporter_html.text import milliseconds, name
 from vally_reporter_html.trials import TrialView, trial_view
@@ -231,9 +231,7 @@ class Page:
             )
             for part in planned.stimuli
         ]
-        verdict = "pass" if item.passed else "fail"
-        if not item.passed and not any(entry.get("verdict") in ("pass", "fail") for entry in stats):
-            verdict = "error" if any(entry.get("verdict") == "error" for entry in stats) else verdict
+        verdict = _eval_verdict(item, skip_grade=self.skip_grade)
         shown = None if self.skip_grade else score.get("mean")
         return EvalView(
             index=planned.index,
@@ -309,6 +307,14 @@ class Page:
                         f"{milliseconds(facts.duration_ms)}",
                     )
                 )
+
+
+def _eval_verdict(item: EvalSummary, *, skip_grade: bool) -> Verdict:
+    """What an eval came to; `error` when nothing but errors came of it."""
+    if item.passed:
+        return "ungraded" if skip_grade else "pass"
+    verdicts = {entry.get("verdict") for entry in stimulus_stats(item)}
+    return "error" if "error" in verdicts and not verdicts & {"pass", "fail"} else "fail"
 
 
 def _of_all(stats: Sequence[Mapping[str, Any]]) -> str:
