@@ -258,7 +258,6 @@ class RunSession:
             max_cost=choices.max_cost,
             max_tokens=choices.max_tokens_total,
             skip_grade=choices.skip_grade,
-            require_pass=choices.require_pass,
             keep_session_logs=choices.keep_executor_session_logs,
             shutdown_timeout_s=choices.shutdown_timeout / 1000,
             backend_name=self._backend.record.name,

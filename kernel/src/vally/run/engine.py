@@ -117,7 +117,7 @@ class Engine:
         async with anyio.create_task_group() as group:
             for feed in self._board.feeds:
                 group.start_soon(feed.run)
-            with self._stopping.signals(self._settings.handle_signals):
+            with self._stopping.signals():
                 await self._start()
                 await self._replay()
                 await self._trials()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from vally.run.signals import SIGNAL_REASONS, received_signals, stop_reason
@@ -77,13 +77,9 @@ class Stopping:
         """Forget the stop signal of a trial that ended."""
         self._running.discard(stop)
 
-    @contextlib.contextmanager
-    def signals(self, enabled: bool) -> Iterator[None]:
+    def signals(self) -> AbstractContextManager[None]:
         """Handle signals that ask for an end while the body runs; only possible in the main thread."""
-        patience = self._shutdown_timeout_s + LOOP_PATIENCE_S
-        received = received_signals(self._on_signal, self._announce, patience)
-        with received if enabled else contextlib.nullcontext():
-            yield
+        return received_signals(self._on_signal, self._announce, self._shutdown_timeout_s + LOOP_PATIENCE_S)
 
     def _announce(self) -> None:
         if self.closing:
