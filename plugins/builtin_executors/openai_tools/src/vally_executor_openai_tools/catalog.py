@@ -102,9 +102,8 @@ TOOLS: Mapping[ToolName, Tool] = MappingProxyType(
 )
 
 
-def function_schema(name: ToolName, more: str = "") -> dict[str, Any]:
+def function_schema(name: str, tool: Tool, more: str = "") -> dict[str, Any]:
     """A tool in the form of chat completions; `more` is added to its description."""
-    tool = TOOLS[name]
     parameters = {
         "type": "object",
         "properties": {key: argument.schema() for key, argument in tool.arguments.items()},

@@ -11,7 +11,7 @@ import anyio
 
 from vally import ExecutorOptions, SpecError, parse_duration, parse_skill
 from vally_executor_openai_tools import files, searching
-from vally_executor_openai_tools.catalog import TOOLS, function_schema, skills_text
+from vally_executor_openai_tools.catalog import TOOLS, Tool, function_schema, skills_text
 from vally_executor_openai_tools.clipping import clipped
 from vally_executor_openai_tools.config import OpenAiToolsConfig
 from vally_executor_openai_tools.outcome import Outcome, ToolError
@@ -29,12 +29,15 @@ class Toolbox:
         self._options = options
         self._places = Places(options)
         self._skills = {skill.name: skill for skill in options.skills}
-        self._names = [name for name in config.tools if name != "skill" or self._skills]
+        self._tools: dict[str, Tool] = {name: TOOLS[name] for name in config.tools if name != "skill" or self._skills}
 
     def schemas(self) -> list[dict[str, Any]]:
         """The tools as the model is told of them."""
         offered = skills_text((skill.name, skill.description) for skill in self._options.skills)
-        return [function_schema(name, f"\nSkills:{offered}" if name == "skill" else "") for name in self._names]
+        return [
+            function_schema(name, tool, f"\nSkills:{offered}" if name == "skill" else "")
+            for name, tool in self._tools.items()
+        ]
 
     async def call(self, name: str, arguments: object) -> Outcome:
         """Do one call; whatever is wrong with it becomes a failed outcome that the model can read.
@@ -52,11 +55,12 @@ class Toolbox:
             return Outcome(text=text, success=False, error_code=error.code)
 
     def _checked(self, name: str, arguments: object) -> Mapping[str, Any]:
-        if name not in self._names:
-            there_are = f"; there are {', '.join(self._names)}" if self._names else ""
+        tool = self._tools.get(name)
+        if tool is None:
+            there_are = f"; there are {', '.join(self._tools)}" if self._tools else ""
             raise ToolError(f"there is no tool '{name}'{there_are}", "unknown-tool")
         given = _parsed(arguments)
-        problem = next((tool.problem(given) for key, tool in TOOLS.items() if key == name), None)
+        problem = tool.problem(given)
         if problem is not None:
             raise ToolError(problem, "invalid-arguments")
         return {key: value for key, value in given.items() if value is not None}
