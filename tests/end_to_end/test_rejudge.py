@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from vally import JudgeError, JudgeRequest, timestamp
+from vally import JudgeError, JudgeRequest, Record, ReporterOption, ReporterSpec, RunComplete, RunStart, timestamp
 from vally.testing import CliResult, ProjectBuilder, ScriptedJudge, run_cli
 
 BY_SCRIPT = {"judge_provider": {"type": "scripted"}, "judge_model": "m1"}
@@ -43,6 +43,7 @@ class Subject:
     def __init__(self, root: Path) -> None:
         self.project = ProjectBuilder(root)
         self.requests: list[JudgeRequest] = []
+        self.reporters: list[Record] = []
 
     def eval(self, stimuli: list[Mapping[str, Any]], *words: str, answers: Answers, **keys: Any) -> CliResult:
         self.project.eval("e", stimuli, defaults={"executor": "mock", **BY_SCRIPT}, **keys)
@@ -50,9 +51,8 @@ class Subject:
 
     def run(self, words: list[str], answers: Answers) -> CliResult:
         judge = ScriptedJudge(answers)
-        result = run_cli(
-            words, cwd=self.project.root, plugins=(judge.record("scripted", provider_types=("scripted",)),)
-        )
+        record = judge.record("scripted", provider_types=("scripted",))
+        result = run_cli(words, cwd=self.project.root, plugins=(record, *self.reporters))
         self.requests = judge.requests
         assert "Traceback" not in result.stderr
         assert "internal error" not in result.stderr
@@ -117,6 +117,45 @@ def test_only_what_failed_is_asked_again(subject: Subject) -> None:
     assert "✅ PASSED" in (subject.run_dir / "eval-results.md").read_text()
     assert 'errors="0"' in (subject.run_dir / "eval-results.junit.xml").read_text().splitlines()[1]
     assert not (subject.run_dir / ".lock").exists()
+
+
+class Errors:
+    """A reporter of somebody else; it writes how many errors there were, and rings only when asked."""
+
+    rings = 0
+
+    def on_run_start(self, event: RunStart) -> None:
+        Errors.rings += bool(event.options.flags["bell"])
+
+    def on_run_complete(self, event: RunComplete) -> dict[str, Path]:
+        path = event.run_dir / "errors.txt"
+        path.write_text(f"{event.summary.totals.errors}\n")
+        return {"Errors": path}
+
+
+def test_files_of_any_reporter_are_written_anew_and_shown(subject: Subject) -> None:
+    option = ReporterOption(name="bell", help="Ring")
+    record = ReporterSpec(
+        name="errors", summary="errors", factory=Errors, options=(option,), files={"Errors": "errors.txt"}
+    )
+    subject.reporters.append(record)
+    subject.eval([stimulus("s", PROMPT, prompt="hello")], "--bell", answers=failing)
+    spans = (subject.run_dir / "otel-spans.jsonl").read_bytes()
+    assert ((subject.run_dir / "errors.txt").read_text(), Errors.rings) == ("1\n", 1)
+    assert subject.rejudge(answers=only("m1")).exit_code == 0
+    assert ((subject.run_dir / "errors.txt").read_text(), Errors.rings) == ("0\n", 1)
+    assert (subject.run_dir / "otel-spans.jsonl").read_bytes() != spans
+    shown = subject.run(["show", subject.run_dir.relative_to(subject.project.root).as_posix()], failing).stdout
+    saved = shown[shown.index("Saved artifacts") :].splitlines()[1:]
+    assert [line.split()[0] for line in saved if "→" in line] == ["JSONL", "Markdown", "JUnit", "Spans", "Errors"]
+
+
+def test_a_file_of_a_reporter_that_is_gone_stays_gone(subject: Subject) -> None:
+    subject.eval([stimulus("s", PROMPT, prompt="hello")], answers=failing)
+    (subject.run_dir / "eval-results.md").unlink()
+    assert subject.rejudge(answers=only("m1")).exit_code == 0
+    assert not (subject.run_dir / "eval-results.md").exists()
+    assert (subject.run_dir / "eval-results.junit.xml").exists()
 
 
 def test_the_members_of_a_panel_that_failed(subject: Subject) -> None:

@@ -158,13 +158,20 @@ class ReporterSpec(Record):
     """One reporter, called in the order of `order`; with `option` active only when the command has that option.
 
     With `option_file` the option may name a file, for one more copy of the report; that is an older spelling.
-    `options` are found in `RunOptions.flags` by their names: true, a text, or nothing when not given.
+    `options` are found in `RunOptions.flags` by their names: true, a text, or nothing when not given. `kinds` are the
+    kinds of runs it is told of, as in `RunStart.kind`; none named means all. `files` maps the labels of
+    `on_run_complete` to names in the run directory, of files that the events alone make: they are listed for a stored
+    run, and written anew when its records change. `notice_s` is how long it may take at the end before the user is
+    told who is waited for.
     """
 
     order: int = 100
     option: str | None = None
     option_file: bool = False
     options: tuple[ReporterOption, ...] = ()
+    kinds: tuple[str, ...] = ()
+    files: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    notice_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

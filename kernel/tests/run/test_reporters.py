@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import anyio
@@ -48,10 +49,21 @@ class Slow(Recorder):
         super().on_trial_result(event)
 
 
-def board(*reporters: Any, failures: list[tuple[str, Exception]] | None = None, blocking: bool = True) -> ReporterBoard:
+def board(
+    *reporters: Any,
+    failures: list[tuple[str, Exception]] | None = None,
+    blocking: bool = True,
+    notices: Mapping[int, float] = MappingProxyType({}),
+) -> ReporterBoard:
     kept = [] if failures is None else failures
     records = [
-        ReporterSpec(name=f"r{index}", summary="a test reporter", factory=returning(item), blocking=blocking)
+        ReporterSpec(
+            name=f"r{index}",
+            summary="a test reporter",
+            factory=returning(item),
+            blocking=blocking,
+            notice_s=notices.get(index, 0.0),
+        )
         for index, item in enumerate(reporters)
     ]
     host = PluginHost.from_objects(*records)
@@ -153,6 +165,19 @@ def test_a_reporter_with_an_option_needs_it() -> None:
     assert len(active_reporters(host, {"extra": True}, lambda *_: fail("must be made"))) == 1
 
 
+def test_a_reporter_of_certain_runs_is_told_of_no_others() -> None:
+    records = [
+        ReporterSpec(name="every", summary="a test reporter", factory=Recorder),
+        ReporterSpec(name="some", summary="a test reporter", factory=Recorder, kinds=("eval", "experiment")),
+    ]
+
+    def of(kind: str) -> list[str]:
+        host = PluginHost.from_objects(*records)
+        return [item.record.name for item in active_reporters(host, {}, lambda *_: None, kind=kind)]
+
+    assert [of(kind) for kind in ("eval", "experiment", "grade")] == [["every", "some"], ["every", "some"], ["every"]]
+
+
 def test_reporters_are_called_in_the_order_of_their_records() -> None:
     records = [
         ReporterSpec(name=name, summary="a test reporter", factory=Recorder, order=order)
@@ -168,8 +193,7 @@ def test_who_is_waited_for_at_the_end_is_told() -> None:
             raise AssertionError("gets nothing")
 
     waited: list[str] = []
-    target = board(Recorder(), Unfinished(), Slow())
-    target.feeds[2].notice_s = 30.0
+    target = board(Recorder(), Unfinished(), Slow(), notices={2: 30.0})
 
     async def main() -> None:
         async with anyio.create_task_group() as group:
@@ -189,8 +213,7 @@ def test_a_reporter_that_takes_long_at_the_end_is_told_too() -> None:
                 time.sleep(0.01)
 
     waited: list[str] = []
-    target = board(Lingering())
-    target.feeds[0].notice_s = 0.05
+    target = board(Lingering(), notices={0: 0.05})
 
     async def main() -> None:
         async with anyio.create_task_group() as group:

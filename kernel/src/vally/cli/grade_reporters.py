@@ -1,4 +1,4 @@
-"""Reporters of plugins that listen to `vally grade`."""
+"""Reporters that listen to `vally grade`."""
 
 from __future__ import annotations
 
@@ -29,9 +29,11 @@ if TYPE_CHECKING:
     from vally.run.reporting import PlannedEval
     from vally.run.trial import TrialItem
 
+KIND = "grade"
+
 
 class GradeReporters:
-    """The reporters that plugins bring; those that are built in belong to runs, which have a directory for reports.
+    """The reporters whose records do not keep them to other kinds of runs.
 
     Reporters find the graded records in a temporary directory. It is kept when one of them wrote something there.
     """
@@ -40,7 +42,7 @@ class GradeReporters:
         self._context = context
         self._options = options
         self._project = project
-        self._board = ReporterBoard(active_reporters(host, {}, _failed, built_in=False))
+        self._board = ReporterBoard(active_reporters(host, {}, _failed, kind=KIND))
         self._directory: Path
         self._completed = 0
         self._total = 0
@@ -68,7 +70,7 @@ class GradeReporters:
     def _start(self, run_id: str, evals: Sequence[PlannedEval]) -> RunStart:
         return RunStart(
             run_id=run_id,
-            kind="grade",
+            kind=KIND,
             evals=tuple(evals),
             total_items=self._total,
             workers=self._options["workers"],

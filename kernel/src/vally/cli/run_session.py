@@ -226,7 +226,7 @@ class RunSession:
 
         feeds = own_feeds(self._reporters, on_failure)
         if self._records:
-            feeds += active_reporters(self._host, self._reporting.flags, on_failure)
+            feeds += active_reporters(self._host, self._reporting.flags, on_failure, kind=self._kind)
         engine = Engine(
             self._plan,
             host=self._host,

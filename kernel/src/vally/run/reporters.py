@@ -24,7 +24,7 @@ COMPLETE_TIMEOUT_S = 60.0
 GATHER_S = 0.05
 """How long events are gathered before they are delivered: one hop to a thread then serves many short trials."""
 NOTICE_S = 1.0
-"""How long a built-in reporter may take for the end of a run before its name is shown; others are shown at once."""
+"""How long a command's own reporter may take for the end of a run before its name is shown."""
 
 
 @dataclass(slots=True)
@@ -41,11 +41,8 @@ class ReporterFeed:
         record: ReporterSpec,
         instance: Any,
         on_failure: Callable[[str, Exception], None],
-        *,
-        notice_s: float = 0.0,
     ) -> None:
         self.record = record
-        self.notice_s = notice_s
         self._instance = instance
         self.on_failure = on_failure
         self._calls: list[_Call] = []
@@ -159,17 +156,17 @@ class ReporterFeed:
         method = getattr(self._instance, "on_run_complete", None)
         if self.disabled or method is None:
             return {}
-        if not self.notice_s:
+        if not self.record.notice_s:
             on_wait(self.record.name)
         async with anyio.create_task_group() as group:
-            if self.notice_s:
+            if self.record.notice_s:
                 group.start_soon(self._notice, on_wait)
             artifacts = await self._complete(method, event)
             group.cancel_scope.cancel()
         return artifacts
 
     async def _notice(self, on_wait: Callable[[str], None]) -> None:
-        await anyio.sleep(self.notice_s)
+        await anyio.sleep(self.record.notice_s)
         on_wait(self.record.name)
 
     async def _complete(self, method: Callable[..., Any], event: Any) -> Mapping[str, Path]:
@@ -185,25 +182,22 @@ class ReporterFeed:
 
 
 def active_reporters(
-    host: PluginHost, flags: Mapping[str, Any], on_failure: Callable[[str, Exception], None], *, built_in: bool = True
+    host: PluginHost, flags: Mapping[str, Any], on_failure: Callable[[str, Exception], None], *, kind: str = "eval"
 ) -> list[ReporterFeed]:
-    """Make the reporters of a command, in call order: by `order`, then in the order in which they were loaded.
+    """Make the reporters of a kind of run, in call order: by `order`, then in the order in which they were loaded.
 
     A reporter whose record names an option is active only when `flags` has a true value for it. One that cannot be
-    made is reported through `on_failure` and left out. Without `built_in` those that are built in are left out too.
+    made is reported through `on_failure` and left out.
     """
-    from vally.catalog import BUILT_IN
     from vally.records import ReporterSpec
 
     feeds = []
     records = [item for item in host.records("reporter").values() if isinstance(item, ReporterSpec)]
     for record in sorted(records, key=lambda item: (item.order, host.rank(item))):
-        is_built_in = host.origin(record) == BUILT_IN
-        if (record.option is not None and not flags.get(record.option)) or (is_built_in and not built_in):
+        if (record.option is not None and not flags.get(record.option)) or (record.kinds and kind not in record.kinds):
             continue
         try:
-            notice_s = NOTICE_S if is_built_in else 0.0
-            feeds.append(ReporterFeed(record, host.create(record), on_failure, notice_s=notice_s))
+            feeds.append(ReporterFeed(record, host.create(record), on_failure))
         except Exception as error:
             on_failure(record.name, error)
     return feeds
@@ -216,8 +210,10 @@ def own_feeds(instances: Sequence[object], on_failure: Callable[[str, Exception]
     feeds = []
     for instance in instances:
         made = type(instance)
-        record = ReporterSpec(name=made.__name__, summary="of the command", factory=made, blocking=False)
-        feeds.append(ReporterFeed(record, instance, on_failure, notice_s=NOTICE_S))
+        record = ReporterSpec(
+            name=made.__name__, summary="of the command", factory=made, blocking=False, notice_s=NOTICE_S
+        )
+        feeds.append(ReporterFeed(record, instance, on_failure))
     return feeds
 
 

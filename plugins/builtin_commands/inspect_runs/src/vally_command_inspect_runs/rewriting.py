@@ -26,13 +26,13 @@ from vally import (
     record_line,
 )
 from vally_command_inspect_runs.replay import Replay, ReplaySettings, load_result
+from vally_command_inspect_runs.reports import writers, writing_again
 
 if TYPE_CHECKING:
     from vally import CliContext, PluginHost, StoredTrials, TrialEntry
 
 PREVIOUS = ".prev"
 EXPERIMENT_SUMMARY = "experiment-summary.json"
-REPORTS = {"markdown": "eval-results.md", "html": "eval-results.html", "junit": "eval-results.junit.xml"}
 
 
 class Rewriting:
@@ -130,20 +130,17 @@ def _keep(path: Path, previous: Path) -> None:
 def _write_reports(path: Path, context: CliContext, host: PluginHost) -> None:
     """Tell the reporters of the reports that are there of the run as it is now."""
     trials = read_trials(path)
-    for name, file in REPORTS.items():
-        record = host.get("reporter", name)
-        if record is None or not (path.parent / file).is_file():
-            continue
+    for record, there in writers(host, path.parent):
         settings = ReplaySettings(
             run_dir=path.parent,
             run_dir_display=path.parent.name,
-            options=RunOptions(progress="none", flags={name: True}),
+            options=writing_again(record),
             environ=context.environ,
         )
         try:
             Replay(trials, settings).tell(host.create(record))
         except Exception as error:
-            print_warning(f"{file} was not written anew: {type(error).__name__}: {error}")
+            print_warning(f"{', '.join(there)} was not written anew: {type(error).__name__}: {error}")
 
 
 def update_experiment(directory: Path, summaries: Sequence[RunSummary]) -> None:

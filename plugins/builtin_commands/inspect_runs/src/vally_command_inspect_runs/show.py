@@ -35,20 +35,13 @@ from vally import (
 )
 from vally_command_inspect_runs.pager import paged
 from vally_command_inspect_runs.replay import Replay, ReplaySettings, in_plan_order
+from vally_command_inspect_runs.reports import saved_files
 from vally_command_inspect_runs.trial_view import TrialLayout
 
 if TYPE_CHECKING:
-    from vally import CliContext, Project
+    from vally import CliContext, PluginHost, Project
 
 REPORT_PLUGIN = "console"
-ARTIFACTS = {
-    "JSONL": "results.jsonl",
-    "Markdown": "eval-results.md",
-    "HTML": "eval-results.html",
-    "JUnit": "eval-results.junit.xml",
-    "Spans": "otel-spans.jsonl",
-    "Report": "report.md",
-}
 MOST_PROBLEMS = 10
 Chosen = list[tuple[StoredTrials, list[TrialEntry]]]
 
@@ -137,7 +130,7 @@ class Show:
             replay.tell(host.create(record), entries if self._choice.selects else None)
             if part.label is not None:
                 self._print([""])
-        self._print(self._closing(run))
+        self._print(self._closing(run, host))
 
     def _settings(self, run: StoredRun, trials: StoredTrials) -> ReplaySettings:
         display = self._context.display
@@ -166,10 +159,10 @@ class Show:
         state = "the run goes on" if running else "the run was ended before its summary was written"
         print_warning(f"{self._shown(trials.path)}: {state}; {len(trials.entries)}{planned} trials are recorded")
 
-    def _closing(self, run: StoredRun) -> list[str]:
+    def _closing(self, run: StoredRun, host: PluginHost) -> list[str]:
         if run.is_file:
             return []
-        rows = [(label, run.path / name) for label, name in ARTIFACTS.items() if (run.path / name).is_file()]
+        rows = list(saved_files(host, run.path))
         width = max((len(label) for label, _ in rows), default=0)
         lines = [f"  {label:<{width}} → {self._shown(path)}" for label, path in rows]
         quiet = self._context.display.quiet

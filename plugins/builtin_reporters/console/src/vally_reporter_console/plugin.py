@@ -17,4 +17,6 @@ def vally_reporters() -> Iterable[ReporterSpec]:
         summary="cards, progress and a summary in the terminal",
         factory="vally_reporter_console.reporter:ConsoleReporter",
         order=20,
+        kinds=("eval", "experiment"),
+        notice_s=1.0,
     )

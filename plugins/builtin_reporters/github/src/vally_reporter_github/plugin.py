@@ -21,4 +21,6 @@ def vally_reporters() -> Iterable[ReporterSpec]:
             ReporterOption(name="no-annotations", help="Print no annotations inside GitHub Actions"),
             ReporterOption(name="no-step-summary", help="Append nothing to the step summary of GitHub Actions"),
         ),
+        kinds=("eval", "experiment"),
+        notice_s=1.0,
     )

@@ -18,4 +18,7 @@ def vally_reporters() -> Iterable[ReporterSpec]:
         factory="vally_reporter_html.reporter:HtmlReporter",
         order=35,
         option="html",
+        kinds=("eval", "experiment"),
+        files={"HTML": "eval-results.html"},
+        notice_s=1.0,
     )

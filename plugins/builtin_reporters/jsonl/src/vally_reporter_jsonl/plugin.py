@@ -17,4 +17,6 @@ def vally_reporters() -> Iterable[ReporterSpec]:
         summary="write the lines of results.jsonl to stdout with --output jsonl",
         factory="vally_reporter_jsonl.reporter:JsonlReporter",
         order=10,
+        kinds=("eval", "experiment"),
+        notice_s=1.0,
     )

@@ -19,4 +19,7 @@ def vally_reporters() -> Iterable[ReporterSpec]:
         order=40,
         option="junit",
         option_file=True,
+        kinds=("eval", "experiment"),
+        files={"JUnit": "eval-results.junit.xml"},
+        notice_s=1.0,
     )

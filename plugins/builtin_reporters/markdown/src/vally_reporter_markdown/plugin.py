@@ -17,4 +17,7 @@ def vally_reporters() -> Iterable[ReporterSpec]:
         summary="write eval-results.md into the run directory",
         factory="vally_reporter_markdown.reporter:MarkdownReporter",
         order=30,
+        kinds=("eval", "experiment"),
+        files={"Markdown": "eval-results.md"},
+        notice_s=1.0,
     )

@@ -22,4 +22,7 @@ def vally_reporters() -> Iterable[ReporterSpec]:
                 name="otlp-endpoint", help="Send spans to this OTLP/HTTP endpoint instead of a file", value="url"
             ),
         ),
+        kinds=("eval", "experiment"),
+        files={"Spans": "otel-spans.jsonl"},
+        notice_s=1.0,
     )
