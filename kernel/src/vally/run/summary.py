@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from vally.model.jsonio import parse_timestamp, timestamp
@@ -26,22 +26,13 @@ def cost_units(unit: str) -> dict[str, int]:
 class RunTally:
     """Facts about the finished trials of planned evals; from them summaries and budget sums at any time.
 
-    Trials may come in any order; of two with one place in the plan the later counts. `pass_rates` maps the index of
-    an eval to a `scoring.pass_rate` that it has instead of the planned one; `graded` is false with `--skip-grade`.
+    Trials may come in any order; of two with one place in the plan the later counts. `graded` is false with
+    `--skip-grade`.
     """
 
-    def __init__(
-        self,
-        evals: Sequence[PlannedEval],
-        *,
-        pass_rates: Mapping[int, float | None] | None = None,
-        graded: bool = True,
-    ) -> None:
-        rates = pass_rates or {}
+    def __init__(self, evals: Sequence[PlannedEval], *, graded: bool = True) -> None:
         self._rules = {
-            planned.index: EvalRules(
-                threshold=planned.threshold, pass_rate=rates.get(planned.index, planned.pass_rate), graded=graded
-            )
+            planned.index: EvalRules(threshold=planned.threshold, pass_rate=planned.pass_rate, graded=graded)
             for planned in evals
         }
         self._evals = {planned.index: planned for planned in evals if _planned_trials(planned)}

@@ -75,8 +75,7 @@ class Merge:
         self._parts = variant_parts(self._head["variantNames"])
         self._planned = list(_planned_evals(self._plan))
         self._figures = Figures()
-        rates = {planned.index: planned.pass_rate for planned in self._planned}
-        self._tally = RunTally(self._planned, pass_rates=rates)
+        self._tally = RunTally(self._planned)
 
     def write(self, *, html: bool) -> dict[str, Any]:
         """Write everything; returns the summary document."""

@@ -92,7 +92,7 @@ class Replay:
 
     def tally(self) -> RunTally:
         """An empty tally of the planned trials."""
-        return RunTally(self.evals, pass_rates={planned.index: planned.pass_rate for planned in self.evals})
+        return RunTally(self.evals)
 
     def place(self, entry: TrialEntry) -> tuple[int, float | None]:
         """The index of the eval of a trial, and its threshold."""
