@@ -48,6 +48,7 @@ _NAMES = {
         "BackendError ConfigInvalid ExecutorError GraderError JudgeError PluginError SpecError TrialSkipped "
         "UsageError VallyError"
     ),
+    "vally.foreign": "ExportRequest ExportResult ForeignSpec ProviderContext",
     "vally.hookspecs": "hookimpl",
     "vally.host": "PluginHost PluginSources",
     "vally.model.calls": "ToolCall result_text tool_calls",
@@ -79,8 +80,8 @@ _NAMES = {
     "vally.processes": "Guardian LocalProcessRunner ProcessStartError communicate",
     "vally.records": (
         "API_VERSION KINDS Backend BackendSpec Capabilities CommandSpec ComparingGrader EvalProvider "
-        "EvalProviderSpec Executor ExecutorSpec ExportRequest ExportResult Exporter ExporterSpec ForeignSpec "
-        "Grader GraderSpec Judge JudgeSpec ProviderContext Record Reporter ReporterOption ReporterSpec"
+        "EvalProviderSpec Executor ExecutorSpec Exporter ExporterSpec Grader GraderSpec Judge JudgeSpec Record "
+        "Reporter ReporterOption ReporterSpec"
     ),
     "vally.run.agent": "run_agent",
     "vally.run.agent_limit": "AgentLimit",

@@ -68,6 +68,10 @@ from vally.errors import SpecError as SpecError
 from vally.errors import TrialSkipped as TrialSkipped
 from vally.errors import UsageError as UsageError
 from vally.errors import VallyError as VallyError
+from vally.foreign import ExportRequest as ExportRequest
+from vally.foreign import ExportResult as ExportResult
+from vally.foreign import ForeignSpec as ForeignSpec
+from vally.foreign import ProviderContext as ProviderContext
 from vally.hookspecs import hookimpl as hookimpl
 from vally.host import PluginHost as PluginHost
 from vally.host import PluginSources as PluginSources
@@ -170,14 +174,10 @@ from vally.records import Executor as Executor
 from vally.records import ExecutorSpec as ExecutorSpec
 from vally.records import Exporter as Exporter
 from vally.records import ExporterSpec as ExporterSpec
-from vally.records import ExportRequest as ExportRequest
-from vally.records import ExportResult as ExportResult
-from vally.records import ForeignSpec as ForeignSpec
 from vally.records import Grader as Grader
 from vally.records import GraderSpec as GraderSpec
 from vally.records import Judge as Judge
 from vally.records import JudgeSpec as JudgeSpec
-from vally.records import ProviderContext as ProviderContext
 from vally.records import Record as Record
 from vally.records import Reporter as Reporter
 from vally.records import ReporterOption as ReporterOption

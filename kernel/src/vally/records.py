@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-    from vally.model.evalspec import EvalSpec, ProviderConfig, Stimulus
+    from vally.foreign import ExportRequest, ExportResult, ForeignSpec, ProviderContext
+    from vally.model.evalspec import ProviderConfig, Stimulus
     from vally.model.results import GraderResult
     from vally.model.trajectory import Trajectory
     from vally.run.inputs import CompareInput, CompareResult, ExecutorOptions, GraderInput
@@ -283,49 +284,6 @@ class EvalProvider(Protocol):
     def detect(self, path: Path) -> bool: ...
 
     async def load(self, path: Path, context: ProviderContext) -> ForeignSpec: ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExportRequest:
-    """Input of an exporter: validated specs with absolute paths, or an opened run, and an empty directory."""
-
-    specs: Sequence[EvalSpec] = ()
-    run: object | None = None
-    output_dir: Path
-    options: object = None
-    log: object = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExportResult:
-    """What an exporter wrote."""
-
-    files: Sequence[Path]
-    stimuli: int
-    warnings: Sequence[str] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProviderContext:
-    """What an eval provider may know; it writes nothing outside `scratch_dir`."""
-
-    params: Mapping[str, str]
-    project_dir: Path
-    scratch_dir: Path
-    log: object = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ForeignSpec:
-    """A foreign eval in the shape of eval.yaml; relative paths are relative to `base_dir`.
-
-    `positions` maps JSON Pointers to (line, column) of the foreign file, both 1-based.
-    """
-
-    spec: Mapping[str, object]
-    base_dir: Path
-    positions: Mapping[str, tuple[int, int]] | None = None
-    warnings: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)

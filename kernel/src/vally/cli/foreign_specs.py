@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 from vally.errors import VallyError
 
 if TYPE_CHECKING:
+    from vally.foreign import ForeignSpec
     from vally.host import PluginHost
     from vally.model.evalspec import Project
-    from vally.records import EvalProviderSpec, ForeignSpec
+    from vally.records import EvalProviderSpec
 
 
 class ForeignSpecs:
@@ -34,7 +35,7 @@ class ForeignSpecs:
         """The spec in a file; None for a file that the provider does not recognise. Raises `VallyError`."""
         if not self._is_named(path):
             return None
-        from vally.records import ForeignSpec
+        from vally.foreign import ForeignSpec
 
         try:
             if self._provider is None:
@@ -59,7 +60,7 @@ class ForeignSpecs:
         return any(compile_glob(glob, dotfiles=True).match(path.name, is_dir=False) for glob in self._record.patterns)
 
     def _context(self) -> Any:
-        from vally.records import ProviderContext
+        from vally.foreign import ProviderContext
 
         if self._scratch is None:
             self._scratch = tempfile.TemporaryDirectory(prefix="vally-specs-", ignore_cleanup_errors=True)

@@ -86,7 +86,8 @@ class LocalProcessRunner:
 
         Raises `ProcessStartError` when the program does not exist: the launcher in front would hide it.
         """
-        program = _checked(argv)[0]
+        argv, env = self.confined(_checked(argv), cwd=cwd, env=env)
+        program = argv[0]
         file = str(cwd / program) if Path(program).name != program else program
         if shutil.which(file, path=env.get("PATH", os.defpath)) is None:
             raise ProcessStartError("ENOENT", f"cannot start '{program}': no such program, or not executable")
@@ -96,6 +97,15 @@ class LocalProcessRunner:
             return list(argv), marked
         drop = "" if "LC_CTYPE" in env else "LC_CTYPE"
         return [sys.executable, "-I", "-S", "-c", LAUNCHER, drop, *argv], marked
+
+    def confined(
+        self, argv: list[str], *, cwd: Path | None, env: Mapping[str, str]
+    ) -> tuple[list[str], Mapping[str, str]]:
+        """Return the command that runs `argv` as this runner's processes run, and its environment; called once each.
+
+        Subclasses put a sandbox or the client of a container engine in front. Raises `ProcessStartError`.
+        """
+        return argv, env
 
     def mark(self, name: str, value: str) -> None:
         """Know processes whose environment holds `name=value` as those of this trial."""
@@ -159,11 +169,11 @@ class LocalProcessRunner:
     async def _start(
         self, argv: Sequence[str], cwd: Path | None, env: Mapping[str, str] | None, *, stdin: bool
     ) -> Process:
-        complete = {**(self._env if env is None else env), TRIAL_VARIABLE: self._trial_id}
         self._use()
-        process = await Process.spawn(
-            _checked(argv), cwd=cwd or self._cwd, env=complete, table=self._table, stdin=stdin
-        )
+        place = cwd or self._cwd
+        command, env = self.confined(_checked(argv), cwd=place, env=self._env if env is None else env)
+        marked = {**env, TRIAL_VARIABLE: self._trial_id}
+        process = await Process.spawn(command, cwd=place, env=marked, table=self._table, stdin=stdin)
         self._processes.add(process)
         self._sessions[process.pid] = process.started_by
         if self._guardian:

@@ -23,8 +23,8 @@ from vally.spec.reader import read_mapping
 from vally.spec.spec_keys import SPEC
 
 if TYPE_CHECKING:
+    from vally.foreign import ForeignSpec
     from vally.host import PluginHost
-    from vally.records import ForeignSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,8 @@ from vally.testing.projects import ProjectBuilder
 from vally.testing.sentinels import tree_digest
 
 if TYPE_CHECKING:
-    from vally.records import ExporterSpec, ExportRequest, ExportResult
+    from vally.foreign import ExportRequest, ExportResult
+    from vally.records import ExporterSpec
 
 
 def exporter_contract(
@@ -45,7 +46,7 @@ class _Subject:
         return result
 
     def _request(self, directory: Path) -> ExportRequest:
-        from vally.records import ExportRequest
+        from vally.foreign import ExportRequest
 
         if self._record.source == "run":
             return ExportRequest(run=self._run, output_dir=directory)

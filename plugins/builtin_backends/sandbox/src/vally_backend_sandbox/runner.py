@@ -8,9 +8,9 @@ import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from vally import Completed, Guardian, LocalProcessRunner, ProcessStartError
+from vally import Guardian, LocalProcessRunner, ProcessStartError
 from vally_backend_sandbox.launching import Limits, sandboxed
 from vally_backend_sandbox.mounts import Access, View
 
@@ -104,46 +104,19 @@ class SandboxRunner(LocalProcessRunner):
             trial_id, env, cwd=cwd, owned_dirs=owned_dirs, removable_dirs=removable_dirs, guardian=guardian
         )
         self._confinement = confinement
-        self._default_env = dict(env)
         self._default_cwd = cwd
         self._on_close = on_close
         self.network = confinement.network
 
-    def wrap(self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
-        """Return command and environment for a library that starts the process itself."""
+    def confined(
+        self, argv: list[str], *, cwd: Path | None, env: Mapping[str, str]
+    ) -> tuple[list[str], Mapping[str, str]]:
+        """Return the command that runs `argv` in the sandbox. Raises `ProcessStartError` when it could not start."""
         inside = self._confinement.environment(env)
-        return super().wrap(self._confinement.command(argv, cwd, inside), cwd=cwd, env=inside)
-
-    async def start(self, argv: Sequence[str], *, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> Any:
-        """Start a confined process with three pipes."""
-        command, place, inside = self._prepared(argv, cwd, env)
-        return await super().start(command, cwd=place, env=inside)
-
-    async def run(
-        self,
-        argv: Sequence[str],
-        *,
-        cwd: Path | None = None,
-        env: Mapping[str, str] | None = None,
-        stdin: bytes = b"",
-        timeout: float | None = None,
-        max_bytes: int = MAX_BYTES,
-    ) -> Completed:
-        """Run a confined process to its end."""
-        command, place, inside = self._prepared(argv, cwd, env)
-        return await super().run(command, cwd=place, env=inside, stdin=stdin, timeout=timeout, max_bytes=max_bytes)
+        return self._confinement.command(argv, cwd or self._default_cwd, inside), inside
 
     def close(self) -> None:
         """Say that nothing is left of the trial."""
         super().close()
         if self._on_close is not None:
             self._on_close()
-
-    def _prepared(
-        self, argv: Sequence[str], cwd: Path | None, env: Mapping[str, str] | None
-    ) -> tuple[list[str], Path, dict[str, str]]:
-        if isinstance(argv, str) or not argv:
-            raise TypeError("argv must be a list of strings with at least the program")
-        place = cwd or self._default_cwd
-        inside = self._confinement.environment(self._default_env if env is None else env)
-        return self._confinement.command([os.fspath(word) for word in argv], place, inside), place, inside
