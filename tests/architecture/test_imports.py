@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from importlib import import_module
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -57,6 +58,41 @@ def test_private_imports_are_recognised(line: str, private: bool, tmp_path: Path
     path = tmp_path / "module.py"
     path.write_text(line, encoding="utf-8")
     assert any(is_private(imported) for imported in imports(path)) is private
+
+
+def exports(package: str) -> set[str] | None:
+    """What a package of a plugin offers to other plugins; None when it does not say."""
+    return getattr(import_module(package), "__all__", None)
+
+
+def is_kept_back(imported: Import, own: str) -> bool:
+    """Whether a module of the package `own` takes from another plugin what that one does not export."""
+    if not imported.top.startswith("vally_") or imported.top == own:
+        return False
+    offered = exports(imported.top)
+    return offered is not None and (imported.module != imported.top or imported.name not in offered)
+
+
+@each_plugin
+def test_a_plugin_uses_of_another_only_what_that_exports(plugin: Member) -> None:
+    taken = [i for path in plugin.modules() for i in imports(path) if is_kept_back(i, plugin.package)]
+    assert not [f"{i.where}: {i.module}.{i.name or ''}" for i in taken]
+
+
+@pytest.mark.parametrize(
+    ("line", "kept_back"),
+    [
+        ("from vally_backend_local import LocalBackend", False),
+        ("from vally_backend_local import backend", True),
+        ("from vally_backend_local.backend import LocalBackend", True),
+        ("import vally_backend_local.backend", True),
+        ("from vally_backend_other.backend import Backend", False),
+    ],
+)
+def test_what_a_plugin_keeps_back_is_recognised(line: str, kept_back: bool, tmp_path: Path) -> None:
+    path = tmp_path / "module.py"
+    path.write_text(line, encoding="utf-8")
+    assert any(is_kept_back(imported, "vally_backend_other") for imported in imports(path)) is kept_back
 
 
 @each_member

@@ -1,1 +1,45 @@
-"""Backend plugin: trials on this machine, in a workspace of their own."""
+"""Backend plugin: trials on this machine, in a workspace of their own; and what other backends may build on.
+
+Other backends use the names of this package only, not those of its modules. Each is imported when it is first used.
+
+| names | what they are for |
+|---|---|
+| `LocalBackend` | base of a backend whose trials have workspaces as here, but whose processes are started otherwise |
+| `LocalArgs`, `Size`, `parse_size` | its arguments, to be extended, and byte sizes such as `512m` |
+| `RunResources`, `temporary_directory` | what the trials of a run share: caches, limits, the guardian |
+| `Trial`, `LocalOutcome` | one trial from an empty workspace to its outcome |
+| `Place`, `TrialDirectories` | which trial it is, and where |
+| `Runners`, `TrialRunner` | who starts the processes of its parts |
+| `keeps_home`, `command_environment` | what the executor asks for; the environment of set-up commands and graders |
+| `SetupError`, `remove_tree` | why a trial could not be prepared; removing what agents have made unremovable |
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+_NAMES = {
+    "vally_backend_local.backend": "LocalBackend",
+    "vally_backend_local.config": "LocalArgs Size parse_size",
+    "vally_backend_local.copying": "remove_tree",
+    "vally_backend_local.directories": "TrialDirectories",
+    "vally_backend_local.failures": "SetupError",
+    "vally_backend_local.outcome": "LocalOutcome",
+    "vally_backend_local.preparing": "Place Runners keeps_home",
+    "vally_backend_local.runner": "TrialRunner",
+    "vally_backend_local.setup_commands": "command_environment",
+    "vally_backend_local.shared": "RunResources temporary_directory",
+    "vally_backend_local.trial": "Trial",
+}
+_MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}
+__all__ = list(_MODULE_OF)
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    return getattr(import_module(_MODULE_OF[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULE_OF})

@@ -21,13 +21,17 @@ from vally import (
     TrialOptions,
     candidate_variables,
 )
-from vally_backend_local.backend import LocalBackend
-from vally_backend_local.config import LocalArgs
-from vally_backend_local.copying import remove_tree
-from vally_backend_local.outcome import LocalOutcome
-from vally_backend_local.preparing import Place, Runners, keeps_home
-from vally_backend_local.shared import RunResources
-from vally_backend_local.trial import Trial
+from vally_backend_local import (
+    LocalArgs,
+    LocalBackend,
+    LocalOutcome,
+    Place,
+    Runners,
+    RunResources,
+    Trial,
+    keeps_home,
+    remove_tree,
+)
 from vally_backend_sandbox.config import Network, SandboxArgs
 from vally_backend_sandbox.counting import ProcessGroups, counting_directory
 from vally_backend_sandbox.launching import Limits

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, PlainValidator, field_validator
 
-from vally_backend_local.config import LocalArgs, Size
+from vally_backend_local import LocalArgs, Size
 
 Network = Literal["none", "host"]
 LEAST_MEMORY = 64 * 2**20
