@@ -134,6 +134,23 @@ def test_a_judge_is_made_once_and_shut_down_once() -> None:
     assert (anyio.run(run), custom.configured, custom.ended) == ([], [None], 1)
 
 
+@pytest.mark.parametrize("method", ["prepare", "configure"])
+def test_a_judge_that_fails_to_start_is_shut_down(method: str, tmp_path: Path) -> None:
+    custom = Custom(lambda _: None)
+    setattr(custom, method, lambda _: 1 / 0)
+
+    async def use() -> list[str]:
+        pool = JudgePool(plugin_host(custom.record()), context=run_context(tmp_path))
+        judge = pool.client(JudgeSettings(model="m"))
+        for _ in range(2):
+            with pytest.raises(JudgeError, match="division"):
+                await judge.judge(request())
+        return await pool.shutdown()
+
+    assert anyio.run(use) == []
+    assert custom.ended == 1
+
+
 def test_a_failing_shutdown_is_a_warning() -> None:
     custom = Custom(lambda _: JudgeReply(args={}))
     custom.shutdown = lambda: 1 / 0  # type: ignore[method-assign,assignment]  # stands for any failure

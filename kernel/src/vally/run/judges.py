@@ -52,6 +52,7 @@ class JudgePool:
         self._host = host
         self._environ = environ or {}
         self._made: dict[object, tuple[JudgeSpec, Any]] = {}
+        self._begun: dict[object, tuple[JudgeSpec, Any]] = {}
         self._judges: dict[object, tuple[JudgeSpec, Any]] = {}
         self._limits: dict[tuple[object, str], anyio.CapacityLimiter] = {}
         self._making = anyio.Lock()
@@ -94,7 +95,7 @@ class JudgePool:
         async with self._making:
             if key not in self._judges:
                 try:
-                    record, judge = self.make(provider)
+                    record, judge = self._begun[key] = self.make(provider)
                     await self._prepare(record, judge)
                     await invoke(judge.configure, self.resolved(provider), blocking=record.blocking)
                 except Exception as error:
@@ -112,14 +113,15 @@ class JudgePool:
         return self._limits.setdefault((same_provider_key(provider), model), anyio.CapacityLimiter(MAX_CALLS))
 
     async def shutdown(self) -> list[str]:
-        """Shut all judges down; what fails is returned as warnings."""
+        """Shut all judges down, also those that failed to start; what goes wrong is returned as warnings."""
         warnings = []
-        for record, judge in self._judges.values():
+        for record, judge in self._begun.values():
             try:
                 with anyio.fail_after(30):
                     await invoke(judge.shutdown, blocking=record.blocking)
             except Exception as error:
                 warnings.append(f"judge '{record.name}' did not shut down: {type(error).__name__}: {error}")
+        self._begun.clear()
         self._judges.clear()
         return warnings
 

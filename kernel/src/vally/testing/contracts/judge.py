@@ -79,6 +79,7 @@ def judge_contract(factory: JudgeSpec | Callable[[], Any], serve: Serve) -> list
         "key-not-in-errors": _key_not_in_errors,
         "concurrent": _concurrent,
         "shutdown-twice": _shutdown_twice,
+        "shutdown-before-start": _shutdown_before_start,
     }
     return [Case(name, check, _Subject(factory, serve)) for name, check in checks.items()]
 
@@ -231,3 +232,8 @@ async def _shutdown_twice(subject: _Subject, _: Path) -> None:
     with subject.configured(Answer(VALID)) as judge:
         await judge.shutdown()
         await judge.shutdown()
+
+
+async def _shutdown_before_start(subject: _Subject, _: Path) -> None:
+    # One that fails to start is shut down too.
+    await subject.create().shutdown()

@@ -92,19 +92,29 @@ async def ask_judge(host: PluginHost, record: Record, context: CliContext) -> An
         prepare = getattr(judge, "prepare", None)
         if prepare is not None:
             await invoke(prepare, _run_context(context), blocking=record.blocking)
+        return await _configured(record, judge) or await _preflight(record, judge)
+    finally:
+        await invoke(judge.shutdown, blocking=record.blocking)
+
+
+async def _configured(record: JudgeSpec, judge: Any) -> Answer | None:
+    """Configure it without a provider; the answer when it cannot do without."""
+    try:
         await invoke(judge.configure, None, blocking=record.blocking)
     except JudgeError as error:
         if not record.provider_types:
             raise
         return Answer(NEEDS_CONFIG, f"{error!s}, type {' or '.join(record.provider_types)}")
+    return None
+
+
+async def _preflight(record: JudgeSpec, judge: Any) -> Answer:
     try:
         probe = getattr(judge, "preflight", None)
         told = None if probe is None else await invoke(probe, DEFAULT_JUDGE_MODEL, blocking=record.blocking)
-        return Answer(READY, told if isinstance(told, str) else "")
     except JudgeError as error:
         return Answer(MISSING, str(error))
-    finally:
-        await invoke(judge.shutdown, blocking=record.blocking)
+    return Answer(READY, told if isinstance(told, str) else "")
 
 
 async def ask_backend(host: PluginHost, record: Record, context: CliContext) -> Answer:
