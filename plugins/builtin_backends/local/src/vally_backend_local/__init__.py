@@ -11,6 +11,9 @@ Other backends use the names of this package only, not those of its modules. Eac
 | `Place`, `TrialDirectories` | which trial it is, and where |
 | `Runners`, `TrialRunner` | who starts the processes of its parts |
 | `keeps_home`, `command_environment` | what the executor asks for; the environment of set-up commands and graders |
+| `GRADER_INPUT`, `withheld_variables` | what graders are told, and what they do not get of the environment |
+| `project_places`, `run_places`, `home_places`, `shows_any` | places that agents must not see |
+| `host_paths`, `own_installation`, `server_places` | places that they need all the same |
 | `SetupError`, `remove_tree` | why a trial could not be prepared; removing what agents have made unremovable |
 """
 
@@ -21,6 +24,10 @@ from importlib import import_module
 _NAMES = {
     "vally_backend_local.backend": "LocalBackend",
     "vally_backend_local.config": "LocalArgs Size parse_size",
+    "vally_backend_local.confining": (
+        "GRADER_INPUT home_places host_paths own_installation project_places run_places server_places shows_any "
+        "withheld_variables"
+    ),
     "vally_backend_local.copying": "remove_tree",
     "vally_backend_local.directories": "TrialDirectories",
     "vally_backend_local.failures": "SetupError",

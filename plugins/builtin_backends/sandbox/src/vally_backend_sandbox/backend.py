@@ -19,7 +19,6 @@ from vally import (
     RunContext,
     TrialItem,
     TrialOptions,
-    candidate_variables,
 )
 from vally_backend_local import (
     LocalArgs,
@@ -31,6 +30,7 @@ from vally_backend_local import (
     Trial,
     keeps_home,
     remove_tree,
+    withheld_variables,
 )
 from vally_backend_sandbox.config import Network, SandboxArgs
 from vally_backend_sandbox.counting import ProcessGroups, counting_directory
@@ -100,7 +100,7 @@ class SandboxBackend(LocalBackend):
             )
 
         args = self._args
-        withheld = _withheld(options.process_env, item.stimulus.grading_environment.env)
+        withheld = withheld_variables(options.process_env, item.stimulus.grading_environment.env)
         return Runners(
             setup=runner(made["setup"], args.setup_network, private=private),
             agent=runner(made["agent"], args.network),
@@ -128,7 +128,7 @@ class SandboxBackend(LocalBackend):
                 self._args.grade_network,
                 self._limits(trial_id),
                 private={"HOME": private, "TMPDIR": private},
-                withheld=_withheld(options.process_env, item.stimulus.grading_environment.env),
+                withheld=withheld_variables(options.process_env, item.stimulus.grading_environment.env),
             ),
             cwd=request.work_dir or resources.scratch.directory,
             guardian=resources.guardian,
@@ -181,9 +181,3 @@ def _process_groups(args: SandboxArgs) -> ProcessGroups | None:
             hints=("run as an ordinary user, or leave 'pids' out",),
         )
     return ProcessGroups(directory, args.pids)
-
-
-def _withheld(process_env: Mapping[str, str], spec_env: Mapping[str, str]) -> dict[str, str]:
-    """What graders do not get of the process environment: all that an agent would not get either."""
-    allowed = candidate_variables(process_env)
-    return {name: value for name, value in process_env.items() if name not in allowed and name not in spec_env}

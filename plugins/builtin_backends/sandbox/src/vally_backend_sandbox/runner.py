@@ -11,11 +11,9 @@ from pathlib import Path
 from typing import Literal
 
 from vally import Guardian, LocalProcessRunner, ProcessStartError
+from vally_backend_local import GRADER_INPUT
 from vally_backend_sandbox.launching import Limits, sandboxed
 from vally_backend_sandbox.mounts import Access, View
-
-GRADER_INPUT = "EVALUATE_GRADER_INPUT"
-MAX_BYTES = 10 * 2**20
 
 
 @dataclass(frozen=True)

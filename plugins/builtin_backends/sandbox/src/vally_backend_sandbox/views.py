@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
-import pwd
-import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
-import vally
 from vally import BackendError, McpServer, TrialItem, TrialOptions
+from vally_backend_local import (
+    home_places,
+    host_paths,
+    own_installation,
+    project_places,
+    run_places,
+    server_places,
+    shows_any,
+)
 from vally_backend_sandbox.config import SandboxArgs
 from vally_backend_sandbox.mounts import REPLACED, View
 from vally_backend_sandbox.probing import UNAVAILABLE
@@ -35,13 +40,13 @@ class Views:
         path = process_env.get("PATH", os.defpath).split(os.pathsep)
         named = [*path, *(process_env.get(name, "") for name in INSTALLATIONS)]
         self._programs = [Path(item) for item in named if Path(item).is_absolute()]
-        self._hidden = [*HIDDEN, *CREDENTIALS, *_homes(process_env)]
+        self._hidden = [*HIDDEN, *CREDENTIALS, *home_places(process_env)]
         self._places = list(places)
 
     def agent(self, temporary: Path, item: TrialItem, options: TrialOptions, writable: Iterable[Path]) -> View:
         """What the agent sees. Raises BackendError when it needs what it must not see."""
         view = self._base(temporary, item, options)
-        view.show(self._unless_secret(_host_paths(options), view, item))
+        view.show(self._unless_secret(host_paths(options), view, item))
         for name, server in item.stimulus.merged_environment.mcp_servers.items():
             self._show_server(view, item, name, server)
         return self._finished(view, writable)
@@ -53,14 +58,14 @@ class Views:
     def graders(self, temporary: Path, item: TrialItem, options: TrialOptions, writable: Iterable[Path]) -> View:
         """What graders see: the project too."""
         view = self._base(temporary, item, options)
-        view.set("ro", _project(item))
-        view.set("hide", _run_directory(options))
+        view.set("ro", project_places(item))
+        view.set("hide", run_places(options))
         return self._finished(view, writable)
 
     def _base(self, temporary: Path, item: TrialItem, options: TrialOptions) -> View:
         view = View(temporary)
         view.set("hide", (path for path in self._hidden if _can_be_hidden(path)))
-        for path in (*_project(item), *self._places, *_run_directory(options)):
+        for path in (*project_places(item), *self._places, *run_places(options)):
             if path.resolve() in REPLACED:
                 continue
             if not _can_be_hidden(path):
@@ -69,7 +74,7 @@ class Views:
                     code=UNAVAILABLE,
                 )
             view.set("hide", [path])
-        shown = [*self._programs, Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable), *_packages()]
+        shown = [*self._programs, *own_installation()]
         view.show(self._unless_secret(shown, view, item))
         view.show([RESOLVER])
         return view
@@ -85,22 +90,10 @@ class Views:
     def _unless_secret(self, paths: Iterable[Path], view: View, item: TrialItem) -> list[Path]:
         """Leave out directories in which a hidden one lies: showing them would show too much."""
         secret = [place for place, access in view.rules.items() if access == "hide"] + [item.spec_path.resolve()]
-        return [
-            path
-            for path in paths
-            if not any(place.is_relative_to(real) for real in [Path(os.path.realpath(path))] for place in secret)
-        ]
+        return [path for path in paths if not shows_any(path, secret)]
 
     def _show_server(self, view: View, item: TrialItem, name: str, server: McpServer) -> None:
-        if server.type != "stdio":
-            return
-        base = server.base_dir or item.spec_dir
-        inside = server.cwd is not None and server.cwd.startswith("${workspace}")
-        directory = base if server.cwd is None else base / server.cwd
-        wanted = [] if inside else [directory]
-        if server.command is not None and os.sep in server.command:
-            wanted.append((directory / server.command).parent)
-        for path in wanted:
+        for path in server_places(item, server):
             if self._unless_secret([path], view, item):
                 view.show([path])
             elif not self._is_asked_for(path):
@@ -120,36 +113,7 @@ def is_apart(directory: Path, item: TrialItem) -> bool:
     if not directory.is_absolute() or not directory.is_dir() or not _can_be_hidden(directory):
         return False
     real = directory.resolve()
-    return not any(path.resolve().is_relative_to(real) for path in _project(item))
-
-
-def _project(item: TrialItem) -> list[Path]:
-    return [item.project_root, item.spec_dir, item.spec_path.parent]
-
-
-def _run_directory(options: TrialOptions) -> list[Path]:
-    return [path for path in (options.run_dir, options.output_dir) if path is not None]
-
-
-def _host_paths(options: TrialOptions) -> list[Path]:
-    """What the executor says that its agent needs."""
-    method: Any = getattr(options.executor, "host_paths", None)
-    return [Path(path) for path in method(options.executor_config)] if method is not None else []
-
-
-def _packages() -> list[Path]:
-    """Where helpers of this program lie that are started beside the agent."""
-    return [Path(vally.__file__).parent]
-
-
-def _homes(process_env: Mapping[str, str]) -> list[Path]:
-    named = process_env.get("HOME")
-    found = [Path(named)] if named and Path(named).is_absolute() else []
-    try:
-        found.append(Path(pwd.getpwuid(os.getuid()).pw_dir))
-    except KeyError:
-        return found
-    return found
+    return not any(path.resolve().is_relative_to(real) for path in project_places(item))
 
 
 def _can_be_hidden(path: Path) -> bool:
