@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
+import sqlite3
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +16,7 @@ from sqlalchemy import func, select
 
 from vally import VallyError
 from vally_command_results.importing import importer
-from vally_command_results.store import opening, schema
+from vally_command_results.store import opening, schema, versions
 
 
 def results(done: Any) -> list[str]:
@@ -304,3 +307,38 @@ def test_an_older_store_that_may_not_be_written_is_refused(older_store: Path, mo
 
 def test_an_older_store_that_may_be_written_is_brought_up(older_store: Path) -> None:
     opening.open_store("history.db", older_store.parent, create=False).close()
+
+
+def test_the_backup_of_an_older_store_holds_what_is_only_in_its_log(
+    older_store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(versions, "head_version", lambda: "later")
+    with contextlib.closing(sqlite3.connect(older_store)) as writer:
+        # As long as this connection is open, the change stays in the log.
+        writer.execute("UPDATE store_meta SET value = '7' WHERE key = 'data_version'")
+        writer.commit()
+        opening.open_store("history.db", older_store.parent, create=False).close()
+    (backup,) = older_store.parent.glob("history.db.bak-*")
+    with contextlib.closing(sqlite3.connect(backup)) as copy:
+        assert copy.execute("SELECT value FROM store_meta WHERE key = 'data_version'").fetchall() == [("7",)]
+
+
+def test_an_older_store_without_a_backup_stays_as_it_is(older_store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (older_store.parent / f"history.db.bak-{versions.head_version()}").mkdir()
+    monkeypatch.setattr(versions, "head_version", lambda: "later")
+    with pytest.raises(VallyError, match=r"cannot open store 'history\.db': unable to open database file"):
+        opening.open_store("history.db", older_store.parent, create=False)
+
+
+def test_a_store_that_cannot_be_made_leaves_no_empty_file(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k", "tmpfs", disk], capture_output=True, check=False)
+    if done.returncode:
+        pytest.skip("file systems cannot be mounted here")
+    try:
+        with pytest.raises(VallyError, match="cannot open store"):
+            opening.open_store("new.db", disk, create=True)
+        assert list(disk.iterdir()) == []
+    finally:
+        subprocess.run(["umount", "-l", disk], check=True)

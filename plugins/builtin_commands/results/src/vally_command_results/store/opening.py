@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -86,17 +87,26 @@ def open_store(words: str, base: Path, *, create: bool) -> Store:
     `create` makes a missing one. An older file that may not be written is refused.
     """
     engine, file, shown = _engine(words, base)
-    if file is not None and not file.exists() and not create:
+    is_new = file is not None and not file.exists()
+    if is_new and not create:
         raise VallyError(f"store '{shown}' does not exist", where="--store", hints=["make one with `vally ingest`"])
     try:
         _open(engine, file, shown, create=create)
-    except DBAPIError as error:
+    except BaseException as error:
         engine.dispose()
-        raise VallyError(f"cannot open store '{shown}': {_reason(error)}", where="--store") from error
-    except BaseException:
-        engine.dispose()
+        if is_new and file is not None:
+            _remove_empty(file)
+        if isinstance(error, (DBAPIError, sqlite3.Error)):
+            raise VallyError(f"cannot open store '{shown}': {_reason(error)}", where="--store") from error
         raise
     return Store(engine, shown)
+
+
+def _remove_empty(file: Path) -> None:
+    """Remove a new file in which nothing could be written: it would look like a store."""
+    with suppress(OSError):
+        if file.stat().st_size == 0:
+            file.unlink()
 
 
 def _open(engine: Engine, file: Path | None, shown: str, *, create: bool) -> None:
@@ -175,6 +185,7 @@ def _listen(engine: Engine, *, wal: bool) -> None:
         cursor.close()
 
 
-def _reason(error: DBAPIError) -> str:
-    kind = "" if isinstance(error, OperationalError) else f"{type(error.orig).__name__}: "
-    return f"{kind}{str(error.orig).strip().splitlines()[0]}"
+def _reason(error: DBAPIError | sqlite3.Error) -> str:
+    told = error if isinstance(error, sqlite3.Error) else error.orig
+    kind = "" if isinstance(error, (OperationalError, sqlite3.OperationalError)) else f"{type(told).__name__}: "
+    return f"{kind}{str(told).strip().splitlines()[0]}"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 from alembic import command
@@ -58,7 +59,7 @@ def _writer(connection: Connection) -> str:
 def upgrade(engine: Engine, version: str | None, file: Path | None) -> None:
     """Bring a store to the head version, after a backup beside an older SQLite file."""
     if version is not None and file is not None and version != head_version():
-        shutil.copyfile(file, file.with_name(f"{file.name}.bak-{version}"))
+        _back_up(file, file.with_name(f"{file.name}.bak-{version}"))
     with engine.connect() as connection:
         config = _config()
         config.attributes["connection"] = connection
@@ -69,6 +70,12 @@ def upgrade(engine: Engine, version: str | None, file: Path | None) -> None:
             rows = {"data_version": "0", "created_by": __version__}
             connection.execute(insert(store_meta), [{"key": key, "value": value} for key, value in rows.items()])
         _note_writer(connection)
+
+
+def _back_up(file: Path, copy: Path) -> None:
+    # Not a copy of the file: what was committed last may still lie in the log beside it.
+    with closing(sqlite3.connect(file)) as source, closing(sqlite3.connect(copy)) as target:
+        source.backup(target)
 
 
 def _note_writer(connection: Connection) -> None:
