@@ -164,6 +164,14 @@ def test_a_malformed_line_is_named_and_the_others_are_graded(tmp_path: Path, lin
     assert result.exit_code == 1
 
 
+def test_of_many_malformed_lines_the_first_are_named(tmp_path: Path) -> None:
+    result = regrade(tmp_path, input="no record\n" * 50 + lines(outcome()))
+    assert result.exit_code == 1
+    named = [line for line in result.stderr.splitlines() if "bad-record" in line]
+    assert len(named) == 21
+    assert named[-1] == "error: <stdin>:21: 30 more lines cannot be read [bad-record]"
+
+
 def test_a_torn_last_line_is_a_warning(tmp_path: Path) -> None:
     result = regrade(tmp_path, input=lines(outcome()) + '{"trajectory": {"output": "he')
     assert "warning: <stdin>:2: not valid JSON" in result.stderr

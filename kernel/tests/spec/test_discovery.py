@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +136,13 @@ def test_spec_words(work: Any) -> None:
         ],
     )
     assert words(work, "[a")[1] == ["invalid-glob: '[a' is not a valid pattern: no ']' for '[' within the path segment"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_a_named_pipe_is_no_spec(work: Any) -> None:
+    touch(work, "eval.yaml")
+    os.mkfifo(work.root / "pipe")
+    assert words(work, "pipe")[1] == ["file-not-found: cannot read pipe: it is neither a file nor a directory"]
 
 
 def test_a_file_whose_name_looks_like_a_glob(work: Any) -> None:

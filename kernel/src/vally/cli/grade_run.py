@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from vally.run.regrading.work import Assigned
 
 _SHOWN_WARNINGS = 20
+_SHOWN_PROBLEMS = 20
 
 
 class GradeRun:
@@ -110,12 +111,19 @@ class GradeRun:
         return documents
 
     def _report_problems(self, source: Source, *, session: bool) -> None:
-        for problem in source.problems:
+        for problem in source.problems[:_SHOWN_PROBLEMS]:
             where = f"{source.label}:{problem.line}"
             if problem.code == "torn-record" or session:
                 say(error_line(problem.message, where=where, code=problem.code, level="warning"))
             else:
                 self._fail(where, problem.message, problem.code)
+        # A file of another kind has as many problems as lines.
+        more = source.problems[_SHOWN_PROBLEMS:]
+        if more:
+            self._failed |= not session
+            level = "warning" if session else "error"
+            text = f"{plural(len(more), 'more line')} cannot be read"
+            say(error_line(text, where=f"{source.label}:{more[0].line}", code=more[0].code, level=level))
 
     def _places(self, documents: Sequence[Document]) -> Places:
         from vally.run.regrading.recorded import Places

@@ -145,6 +145,8 @@ def expand_spec_words(words: Sequence[str], cwd: Path, project: Project) -> Foun
 def _missing(path: Path, word: str) -> str:
     if paths.is_dir(path):
         return "it holds no eval spec"
+    if paths.exists(path):
+        return "it is neither a file nor a directory"
     return "it matches no eval spec" if paths.has_magic(word) else "no such file or directory"
 
 
