@@ -14,6 +14,9 @@ Other backends use the names of this package only, not those of its modules. Eac
 | `GRADER_INPUT`, `withheld_variables` | what graders are told, and what they do not get of the environment |
 | `project_places`, `run_places`, `home_places`, `shows_any` | places that agents must not see |
 | `host_paths`, `own_installation`, `server_places` | places that they need all the same |
+| `model_relays`, `ModelRelays`, `Forward` | the way of an agent without network to its model, and to nothing else |
+| `forwarder_command`, `FORWARDERS`, `ForwarderKind` | its end where the agent runs, by Python, Node or socat |
+| `forwarder_source`, `forwarder_words` | the same for a launcher that brings its own Python |
 | `SetupError`, `remove_tree` | why a trial could not be prepared; removing what agents have made unremovable |
 """
 
@@ -33,6 +36,10 @@ _NAMES = {
     "vally_backend_local.failures": "SetupError",
     "vally_backend_local.outcome": "LocalOutcome",
     "vally_backend_local.preparing": "Place Runners keeps_home",
+    "vally_backend_local.relay.forwarding": (
+        "FORWARDERS ForwarderKind forwarder_command forwarder_source forwarder_words"
+    ),
+    "vally_backend_local.relay.relays": "Forward ModelRelays model_relays",
     "vally_backend_local.runner": "TrialRunner",
     "vally_backend_local.setup_commands": "command_environment",
     "vally_backend_local.shared": "RunResources temporary_directory",

@@ -20,6 +20,14 @@ from vally_backend_local.outcome import LocalOutcome as LocalOutcome
 from vally_backend_local.preparing import Place as Place
 from vally_backend_local.preparing import Runners as Runners
 from vally_backend_local.preparing import keeps_home as keeps_home
+from vally_backend_local.relay.forwarding import FORWARDERS as FORWARDERS
+from vally_backend_local.relay.forwarding import ForwarderKind as ForwarderKind
+from vally_backend_local.relay.forwarding import forwarder_command as forwarder_command
+from vally_backend_local.relay.forwarding import forwarder_source as forwarder_source
+from vally_backend_local.relay.forwarding import forwarder_words as forwarder_words
+from vally_backend_local.relay.relays import Forward as Forward
+from vally_backend_local.relay.relays import ModelRelays as ModelRelays
+from vally_backend_local.relay.relays import model_relays as model_relays
 from vally_backend_local.runner import TrialRunner as TrialRunner
 from vally_backend_local.setup_commands import command_environment as command_environment
 from vally_backend_local.shared import RunResources as RunResources
