@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from vally._version import __version__ as __version__
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
 _NAMES = {
     "vally.cli.directories": "results_directory",
     "vally.cli.event_loop": "leave_threads_behind",
@@ -163,20 +167,32 @@ _NAMES = {
     "vally.text.regex_facts": "matches_every_text matches_no_text",
     "vally.text.suggest": "did_you_mean near_matches",
 }
-_MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}
-__all__ = ["__version__", *_MODULE_OF]
 
 
-def __getattr__(name: str) -> object:
-    module = _MODULE_OF.get(name)
-    if module is None:
-        raise AttributeError(f"module 'vally' has no attribute '{name}'")
-    from importlib import import_module
+def lazy_names(
+    package: str, namespace: dict[str, object], names: Mapping[str, str]
+) -> tuple[list[str], Callable[[str], object], Callable[[], list[str]]]:
+    """Return `__all__`, `__getattr__` and `__dir__` of a package whose names are imported when first used (PEP 562).
 
-    value = getattr(import_module(module), name)
-    globals()[name] = value
-    return value
+    `namespace` is what `globals()` of the package gives; `names` maps modules to the names they give it, blanks
+    between. Each name is looked up once.
+    """
+    module_of = {name: module for module, listed in names.items() for name in listed.split()}
+
+    def look_up(name: str) -> object:
+        module = module_of.get(name)
+        if module is None:
+            raise AttributeError(f"module '{package}' has no attribute '{name}'")
+        from importlib import import_module
+
+        value = namespace[name] = getattr(import_module(module), name)
+        return value
+
+    def names_of() -> list[str]:
+        return sorted({*namespace, *module_of})
+
+    return list(module_of), look_up, names_of
 
 
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULE_OF})
+_all, __getattr__, __dir__ = lazy_names(__name__, globals(), _NAMES)
+__all__ = ["__version__", "lazy_names", *_all]

@@ -1,5 +1,7 @@
 """What type checkers see of `vally`: the same names as the table in `__init__.py`, which imports them late."""
 
+from collections.abc import Callable, Mapping
+
 from vally._version import __version__ as __version__
 from vally.cli.clean_names import with_clean_names as with_clean_names
 from vally.cli.completion_shells import completion_script as completion_script
@@ -409,3 +411,7 @@ from vally.text.regex_facts import matches_every_text as matches_every_text
 from vally.text.regex_facts import matches_no_text as matches_no_text
 from vally.text.suggest import did_you_mean as did_you_mean
 from vally.text.suggest import near_matches as near_matches
+
+def lazy_names(
+    package: str, namespace: dict[str, object], names: Mapping[str, str]
+) -> tuple[list[str], Callable[[str], object], Callable[[], list[str]]]: ...

@@ -22,7 +22,7 @@ Other backends use the names of this package only, not those of its modules. Eac
 
 from __future__ import annotations
 
-from importlib import import_module
+from vally import lazy_names
 
 _NAMES = {
     "vally_backend_local.backend": "LocalBackend",
@@ -45,15 +45,4 @@ _NAMES = {
     "vally_backend_local.shared": "RunResources temporary_directory",
     "vally_backend_local.trial": "Trial",
 }
-_MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}
-__all__ = list(_MODULE_OF)
-
-
-def __getattr__(name: str) -> object:
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    return getattr(import_module(_MODULE_OF[name]), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULE_OF})
+__all__, __getattr__, __dir__ = lazy_names(__name__, globals(), _NAMES)

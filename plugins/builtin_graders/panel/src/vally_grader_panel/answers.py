@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from vally import GraderResult, trial_score
 from vally_grader_panel.config import PanelConfig
-from vally_grader_prompt.grading import Grade, asked_metadata
-from vally_grader_prompt.judging import JudgeFailed
+from vally_grader_prompt import Grade, JudgeFailed, asked_metadata
 
 
 @dataclass(frozen=True, slots=True)

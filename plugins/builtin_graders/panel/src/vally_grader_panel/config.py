@@ -9,8 +9,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from vally import Config, OneOrMore
 from vally_grader_panel.aggregation import Aggregation
-from vally_grader_prompt.config import JudgedConfig, NotBlank, UnitNumber
-from vally_grader_prompt.criteria import Criterion
+from vally_grader_prompt import Criterion, JudgedConfig, NotBlank, UnitNumber
 
 
 class JudgeModel(Config):

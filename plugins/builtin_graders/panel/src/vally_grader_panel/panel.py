@@ -11,10 +11,18 @@ from vally import GraderInput, GraderResult, JudgeClient
 from vally_grader_panel.answers import Answer, RecordedAnswer
 from vally_grader_panel.config import JudgeModel, PanelConfig
 from vally_grader_panel.verdict import KEYWORD, panel_result
-from vally_grader_prompt.criteria import Criterion
-from vally_grader_prompt.grading import Grade, criteria_of, evidence_of, grade_question
-from vally_grader_prompt.judging import JudgeFailed, Question, ask, present
-from vally_grader_prompt.sources import no_evidence
+from vally_grader_prompt import (
+    Criterion,
+    Grade,
+    JudgeFailed,
+    Question,
+    ask,
+    criteria_of,
+    evidence_of,
+    grade_question,
+    no_evidence,
+    present,
+)
 
 
 class Panel:

@@ -9,8 +9,7 @@ from vally import GraderResult, two_decimals
 from vally_grader_panel.aggregation import aggregate
 from vally_grader_panel.answers import Answer, RecordedAnswer
 from vally_grader_panel.config import PanelConfig
-from vally_grader_prompt.grading import Grade
-from vally_grader_prompt.judging import JudgeFailed
+from vally_grader_prompt import Grade, JudgeFailed
 
 KEYWORD = "panel"
 

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from vally import ProviderConfig, provider_secrets
-from vally_executor_copilot_sdk.environment import github_token
-from vally_executor_copilot_sdk.provider import endpoint
+from vally_executor_copilot_sdk import endpoint, github_token
 
 TOKEN_VARIABLES = ("GITHUB_COPILOT_API_TOKEN", "GITHUB_TOKEN", "GH_TOKEN", "COPILOT_GITHUB_TOKEN")
 LOGIN_HINT = (

@@ -21,11 +21,18 @@ from vally import (
     judge_reminder,
     submitted_call,
 )
-from vally_executor_copilot_sdk.client import RuntimeClient
-from vally_executor_copilot_sdk.failures import refusal_reason
-from vally_executor_copilot_sdk.mapping import COST_UNIT
-from vally_executor_copilot_sdk.native import Native, live_event, of_main_agent, well_formed, with_data
-from vally_executor_copilot_sdk.waiting import TurnWatch, first
+from vally_executor_copilot_sdk import (
+    COST_UNIT,
+    Native,
+    RuntimeClient,
+    TurnWatch,
+    first,
+    live_event,
+    of_main_agent,
+    refusal_reason,
+    well_formed,
+    with_data,
+)
 from vally_judge_copilot.access import Access
 from vally_judge_copilot.session import session_arguments
 

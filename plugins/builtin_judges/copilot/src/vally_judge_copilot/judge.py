@@ -13,11 +13,16 @@ import anyio
 import anyio.to_thread
 
 from vally import ExecutorError, JudgeError, JudgeReply, JudgeRequest, ProviderConfig, RunContext, ToolSchema, ask_judge
-from vally_executor_copilot_sdk.client import ClientSettings, RuntimeClient
-from vally_executor_copilot_sdk.clients import check_login, standalone_settings
-from vally_executor_copilot_sdk.config import MOST_SESSIONS
-from vally_executor_copilot_sdk.pool import ClientPool
-from vally_executor_copilot_sdk.runtime import Places, find_runtime
+from vally_executor_copilot_sdk import (
+    MOST_SESSIONS,
+    ClientPool,
+    ClientSettings,
+    Places,
+    RuntimeClient,
+    check_login,
+    find_runtime,
+    standalone_settings,
+)
 from vally_judge_copilot.access import LOGIN_HINT, Access
 from vally_judge_copilot.conversation import SessionConversation
 

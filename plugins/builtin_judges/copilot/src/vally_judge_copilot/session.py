@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vally import JudgeRequest
-from vally_executor_copilot_sdk.permissions import Answer, answering, is_inside
+from vally_executor_copilot_sdk import Answer, answering, is_inside
 
 if TYPE_CHECKING:
     from copilot import Tool
