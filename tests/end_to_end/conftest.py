@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +10,16 @@ import pytest
 from stored_runs import Make, RunWriter
 
 from vally.testing import CliResult, run_cli
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _heard_signals() -> None:
+    """Programs under test inherit which signals are ignored, as `nohup` and a shell's background have it."""
+    handlers = {"SIGHUP": signal.SIG_DFL, "SIGQUIT": signal.SIG_DFL, "SIGINT": signal.default_int_handler}
+    for name, handler in handlers.items():
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, handler)
 
 
 @pytest.fixture
