@@ -252,6 +252,35 @@ def test_metrics(kit: Any, run_id: str, metric: str, value: float | None) -> Non
     assert series["points"][0]["value"] == (None if value is None else pytest.approx(value))
 
 
+def test_a_trend_is_what_the_matrix_of_each_run_says(kit: Any, trial: Any, summary: Any) -> None:
+    for run, passes in enumerate(("101", "011")):
+        records = [
+            trial(stimulus, index, passed == "1", model=model, durationMs=7 * index + place)
+            for place, (stimulus, model) in enumerate((("a", "m1"), ("a", "m2"), ("b", "m1")))
+            for index, passed in enumerate(passes[place:])
+        ]
+        for record in records:
+            index = record["trialIndex"]
+            cost = {"unit": ("usd", "aiu")[index % 2], "amount": 0.1 + index / 7}
+            record["trajectory"]["metrics"]["tokenUsage"]["cost"] = cost
+        records += [{**trial("b", 9, None, model="m2"), "status": "skipped", "trajectory": None}, summary()]
+        kit.run(f"runs/{run}", [{**record, "runId": f"r{run}"} for record in records])
+    kit.ingest()
+    run_ids = [item["id"] for item in kit.get("/runs")["items"]]
+    assert len(run_ids) == 2
+    for metric in (item["id"] for item in kit.get("/metrics")["metrics"]):
+        points = {
+            (series["key"], point["runId"]): (point["value"], point["outcomeCount"])
+            for series in kit.get("/trends", metric=metric, groupBy="model")["series"]
+            for point in series["points"]
+        }
+        assert points == {
+            (cell["column"], run_id): (cell["value"], cell["outcomeCount"])
+            for run_id in run_ids
+            for cell in kit.get(f"/runs/{run_id}/matrix", metric=metric, rows="eval")["cells"]
+        }, metric
+
+
 def test_every_metric_is_listed(kit: Any, run_id: str) -> None:
     listed = [item["id"] for item in kit.get("/metrics")["metrics"]]
     assert len(listed) == len(set(listed)) == 27

@@ -118,6 +118,7 @@ def _with_samples(
     """The groups with evidence of their first failures."""
     for group in groups:
         same = [
+            outcomes.c.run_id.in_(_runs_of_samples(group["runs"])),
             grader_results.c.depth == depth,
             grader_results.c.name == group["name"],
             grader_results.c.grader_type.is_not_distinct_from(group["graderType"]),
@@ -131,6 +132,18 @@ def _with_samples(
         group["sampleFailureEvidence"] = [row.evidence or "" for row in rows]
         group["sampleOutcomeIds"] = [row.id for row in rows]
     return list(groups)
+
+
+def _runs_of_samples(runs: Mapping[str, tuple[int, int]]) -> list[str]:
+    """The first runs that have enough failures between them, so that the others need not be looked at."""
+    found: list[str] = []
+    missing = SAMPLES
+    for run_id in sorted(run_id for run_id, (_, fails) in runs.items() if fails):
+        if missing <= 0:
+            break
+        found.append(run_id)
+        missing -= runs[run_id][1]
+    return found
 
 
 def _with_rates(group: dict[str, Any]) -> dict[str, Any]:

@@ -125,17 +125,33 @@ def by_stimulus(rows: Iterable[Row]) -> dict[tuple[Any, ...], tuple[int, int]]:
     return {key: (pair[0], pair[1]) for key, pair in counts.items()}
 
 
-def _flaky_rate(rows: Sequence[Row]) -> float | None:
-    pairs = [pair for pair in by_stimulus(rows).values() if pair[0] >= 2]
-    return sum(0 < passed < count for count, passed in pairs) / len(pairs) if pairs else None
+Pair = tuple[int, int]
+"""Verdict-bearing and passing trials of one stimulus with one model."""
 
 
-def _over_stimuli(value: Callable[[int, int], float]) -> Compute:
-    def compute(rows: Sequence[Row]) -> float | None:
-        values = [value(count, passed) for count, passed in by_stimulus(rows).values()]
+def _flaky_rate(pairs: Iterable[Pair]) -> float | None:
+    repeated = [pair for pair in pairs if pair[0] >= 2]
+    return sum(0 < passed < count for count, passed in repeated) / len(repeated) if repeated else None
+
+
+def _mean_of(value: Callable[[int, int], float]) -> Callable[[Iterable[Pair]], float | None]:
+    def compute(pairs: Iterable[Pair]) -> float | None:
+        values = [value(count, passed) for count, passed in pairs]
         return math.fsum(values) / len(values) if values else None
 
     return compute
+
+
+OVER_STIMULI: Mapping[str, Callable[[Iterable[Pair]], float | None]] = {
+    "flaky_rate": _flaky_rate,
+    "pass_at_k": _mean_of(lambda count, passed: pass_at_k(count, passed, count)),
+    "pass_to_the_k": _mean_of(lambda count, passed: pass_to_the_k(passed / count, count)),
+}
+"""Metrics that follow from how many trials of each stimulus passed."""
+
+
+def _over_stimuli(id: str) -> Compute:
+    return lambda rows: OVER_STIMULI[id](by_stimulus(rows).values())
 
 
 def _tool_error_rate(rows: Sequence[Row]) -> float | None:
@@ -176,7 +192,14 @@ METRICS: Mapping[str, Metric] = {
             lambda rows: share(rows, lambda row: row.status == "skipped", lambda _: True),
         ),
         Metric(
-            "flaky_rate", "Flaky rate", "ratio", _DOWN, "rate", "Stimuli with passed and failed trials", (), _flaky_rate
+            "flaky_rate",
+            "Flaky rate",
+            "ratio",
+            _DOWN,
+            "rate",
+            "Stimuli with passed and failed trials",
+            (),
+            _over_stimuli("flaky_rate"),
         ),
         Metric(
             "score",
@@ -196,7 +219,7 @@ METRICS: Mapping[str, Metric] = {
             "mean",
             "Chance that at least one of the trials passes",
             (),
-            _over_stimuli(lambda count, passed: pass_at_k(count, passed, count)),
+            _over_stimuli("pass_at_k"),
         ),
         Metric(
             "pass_to_the_k",
@@ -206,7 +229,7 @@ METRICS: Mapping[str, Metric] = {
             "mean",
             "Chance that all of the trials pass",
             (),
-            _over_stimuli(lambda count, passed: pass_to_the_k(passed / count, count)),
+            _over_stimuli("pass_to_the_k"),
         ),
         Metric(
             "duration_ms",

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from sqlalchemy import ColumnElement, case, func
 
-from vally_command_results.store.schema import outcomes
+from vally_command_results.query.metrics import quantile
+from vally_command_results.store.schema import outcomes, tool_calls
 
 Parts = tuple[ColumnElement[Any], ColumnElement[Any] | None]
 """Numerator and denominator; without one the numerator is the value."""
@@ -23,8 +26,9 @@ def _mean(name: str, condition: ColumnElement[bool] | None = None) -> Parts:
     return func.sum(chosen), func.count(chosen)
 
 
-def _sum(name: str) -> Parts:
-    return func.sum(outcomes.c[name]), None
+def _sum(name: str, condition: ColumnElement[bool] | None = None) -> Parts:
+    column: ColumnElement[Any] = outcomes.c[name]
+    return func.sum(column if condition is None else case((condition, column), else_=None)), None
 
 
 _passed = outcomes.c.verdict == "pass"
@@ -49,8 +53,41 @@ PARTS: Mapping[str, Parts] = {
     "cache_read_tokens": _mean("cache_read_tokens"),
     "cache_write_tokens": _mean("cache_write_tokens"),
     "total_tokens_sum": _sum("total_tokens"),
+    "total_duration_ms": _sum("duration_ms", _ran),
+    "outcome_count": (func.count(), None),
 }
-"""Metrics of `METRICS` whose value follows from sums; the others need the outcomes themselves."""
+"""Metrics of `METRICS` whose value follows from sums that every database makes alike."""
+
+Listed = tuple[ColumnElement[Any], ColumnElement[bool], Callable[[Sequence[float]], float | None]]
+"""A column, which of its values count, and what becomes of them."""
+
+
+def _total(values: Sequence[float]) -> float | None:
+    # Sums of fractions made by databases differ in their last digits.
+    return math.fsum(values) if values else None
+
+
+def _cost(unit: str) -> Listed:
+    return outcomes.c.cost_amount, outcomes.c.cost_unit == unit, _total
+
+
+VALUES: Mapping[str, Listed] = {
+    "duration_p50_ms": (outcomes.c.duration_ms, _ran, partial(quantile, share=0.5)),
+    "duration_p95_ms": (outcomes.c.duration_ms, _ran, partial(quantile, share=0.95)),
+    "cost_usd": _cost("usd"),
+    "cost_aiu": _cost("aiu"),
+}
+"""Metrics that need the values of one column, but nothing else of the outcomes."""
+
+
+def tool_calls_answered() -> Parts:
+    """Calls without success, and calls with a result, over `calls_with_outcomes`."""
+    return _count(tool_calls.c.success.is_(False)), func.count(tool_calls.c.success)
+
+
+def trials_graded() -> Parts:
+    """Passed trials, and trials with a verdict of their graders."""
+    return _count(_passed), _count(_graded)
 
 
 def value_of(numerator: Any, denominator: Any, has_denominator: bool) -> float | None:

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, func, select
+from sqlalchemy import Connection, select
 
 from vally_command_results.query.errors import not_found
 from vally_command_results.query.filters import OutcomeFilter, RunFilter
-from vally_command_results.query.joins import outcomes_with_evals
-from vally_command_results.query.matrix import metric_rows, require_metric
-from vally_command_results.query.metrics import Metric
+from vally_command_results.query.matrix import require_metric
 from vally_command_results.query.paging import PageRequest, SortKey, page_of
+from vally_command_results.query.points import Point, points
 from vally_command_results.query.shapes import comparison_document
-from vally_command_results.query.sums import PARTS, Parts, value_of
 from vally_command_results.store.schema import comparisons, evals, outcomes, runs
 
 MAX_SERIES = 20
-NONE = "(none)"
 MAX_RUNS = 200
 
 
@@ -45,49 +41,17 @@ def trends(
     }
     label = key[group_by].label("group_key")
     conditions = [outcomes.c.run_id.in_(list(known)), *outcome_filter.conditions()]
-    groups = _values(connection, measured, conditions, label)
+    groups = points(connection, measured, conditions, label)
     ordered = sorted(groups.items(), key=lambda item: (-sum(count for _, count in item[1].values()), item[0]))
     thresholds = _thresholds(connection, list(known)) if group_by == "eval" else {}
     series = [_series(name, per_run, known, thresholds) for name, per_run in ordered[:MAX_SERIES]]
     return {"metric": measured.head(), "truncated": len(ordered) > MAX_SERIES, "series": series}
 
 
-Point = tuple[float | None, int]
-"""A value and the number of outcomes behind it."""
-
-
-def _values(
-    connection: Connection, metric: Metric, conditions: Sequence[ColumnElement[bool]], label: ColumnElement[Any]
-) -> dict[str, dict[str, Point]]:
-    """The points of each group by run."""
-    if metric.id in PARTS:
-        return _summed(connection, PARTS[metric.id], conditions, label)
-    rows: defaultdict[str, defaultdict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
-    for row in metric_rows(connection, metric, conditions, [label]):
-        rows[row.group_key or NONE][row.run_id].append(row)
-    return {
-        name: {run_id: (metric.compute(group), len(group)) for run_id, group in per_run.items()}
-        for name, per_run in rows.items()
-    }
-
-
-def _summed(
-    connection: Connection, parts: Parts, conditions: Sequence[ColumnElement[bool]], label: ColumnElement[Any]
-) -> dict[str, dict[str, Point]]:
-    numerator, denominator = parts
-    sums = [numerator.label("numerator"), (numerator if denominator is None else denominator).label("denominator")]
-    query = select(label, outcomes.c.run_id, func.count().label("number"), *sums).select_from(outcomes_with_evals)
-    found: dict[str, dict[str, Point]] = {}
-    for row in connection.execute(query.where(*conditions).group_by(label, outcomes.c.run_id)):
-        value = value_of(row.numerator, row.denominator, denominator is not None)
-        found.setdefault(row.group_key or NONE, {})[row.run_id] = (value, row.number)
-    return found
-
-
 def _series(
     name: str, per_run: Mapping[str, Point], known: Mapping[str, Any], thresholds: Mapping[str, float]
 ) -> dict[str, Any]:
-    points = [
+    found = [
         {
             "runId": run_id,
             "startedAt": run.started_at,
@@ -98,7 +62,7 @@ def _series(
         for run_id, run in known.items()
         if run_id in per_run
     ]
-    return {"key": name, "label": name, "threshold": thresholds.get(name), "points": points}
+    return {"key": name, "label": name, "threshold": thresholds.get(name), "points": found}
 
 
 def _thresholds(connection: Connection, run_ids: Sequence[str]) -> dict[str, float]:
