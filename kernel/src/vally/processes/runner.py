@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, Literal
 
 import anyio
 
+from vally.errors import ExecutorError
 from vally.processes.communicate import communicate
 from vally.processes.process import GRACE_SECONDS, Process, end_in_thread
 from vally.processes.result import ProcessStartError
 from vally.processes.scan import Marks, process_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from vally.model.evalspec import ProviderConfig
     from vally.processes.guardian import Guardian
     from vally.run.inputs import Completed
     from vally.run.inputs import Process as RunningProcess
@@ -114,6 +116,19 @@ class LocalProcessRunner:
         self._marks = self._marks._replace(pairs=self._marks.pairs | {pair})
         if self._guardian:
             self._guardian.mark(self._trial_id, pair)
+
+    async def reach_provider(self, provider: ProviderConfig, warn: Callable[[str], None]) -> ProviderConfig:
+        """Return the provider as it is, for processes that share the network of this machine.
+
+        Subclasses with the network `model` return how their processes reach it. Raises `ExecutorError`.
+        """
+        if self.network != "host":
+            raise ExecutorError(
+                f"the agent asks its model by itself, and the backend gives it the network '{self.network}'; "
+                "let it reach its model with --backend-args network=model",
+                code="unsupported-option",
+            )
+        return provider
 
     async def start(
         self, argv: Sequence[str], *, cwd: Path | None = None, env: Mapping[str, str] | None = None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from vally.model.evalspec import Attachment, McpServer, Stimulus
+    from vally.model.evalspec import Attachment, McpServer, ProviderConfig, Stimulus
     from vally.model.trajectory import Event, Trajectory
     from vally.run.judging import JudgeReply, JudgeRequest
     from vally.run.read_root import ReadRoot
@@ -51,7 +51,13 @@ class Process(Protocol):
 
 
 class ProcessRunner(Protocol):
-    """Starts processes so that none can outlive its trial; a backend may put a sandbox in front of them."""
+    """Starts processes so that none can outlive its trial; a backend may put a sandbox in front of them.
+
+    `network` is that of the processes: that of this machine, a way to their model only, or none. `reach_provider` takes
+    a resolved provider that they are to ask, and returns it as they reach it: address and key may be others, and what
+    is added on the way, such as headers, is left out. It raises `ExecutorError` when they cannot; what goes wrong
+    later, and the user should know, goes to `warn`.
+    """
 
     network: Literal["host", "model", "none"]
 
@@ -73,6 +79,8 @@ class ProcessRunner(Protocol):
     ) -> Process: ...
 
     def mark(self, name: str, value: str) -> None: ...
+
+    async def reach_provider(self, provider: ProviderConfig, warn: Callable[[str], None]) -> ProviderConfig: ...
 
     async def kill_all(self, grace: float = 2.0) -> int: ...
 

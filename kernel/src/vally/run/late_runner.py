@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
+    from vally.model.evalspec import ProviderConfig
     from vally.processes import LocalProcessRunner
     from vally.run.inputs import Completed, Process
 
@@ -54,6 +55,10 @@ class LateRunner:
     def mark(self, name: str, value: str) -> None:
         """Know processes whose environment holds `name=value` as those of this trial."""
         self._runner().mark(name, value)
+
+    async def reach_provider(self, provider: ProviderConfig, warn: Callable[[str], None]) -> ProviderConfig:
+        """Return the provider as it is."""
+        return provider
 
     async def kill_all(self, grace: float = 2.0) -> int:
         """End every process that was started."""

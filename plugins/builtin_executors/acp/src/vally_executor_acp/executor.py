@@ -18,10 +18,10 @@ from vally import (
     RunContext,
     Stimulus,
     Trajectory,
-    VallyError,
+    agent_provider,
     canonical_json,
     check_offered_skills,
-    resolve_provider,
+    refuse_remote_servers,
 )
 from vally_executor_acp.config import MODEL, AcpConfig
 from vally_executor_acp.profiles import PROFILES, Wiring
@@ -101,7 +101,8 @@ class AcpExecutor:
         config = _config(options)
         self._warn(config, options)
         check_offered_skills(options.skills)
-        wiring = _wiring(config, options)
+        wiring = await _wiring(config, options)
+        refuse_remote_servers(options)
         session = Session(config, stimulus, options, wiring.wire_model)
         file = session.servers.file
         argv = [*command(config, options), *((*config.known.mcp_words, f"@{file}") if file is not None else ())]
@@ -174,18 +175,14 @@ def _model(config: AcpConfig, options: ExecutorOptions) -> str | None:
     return (config.provider.model if config.provider is not None else None) or options.model
 
 
-def _wiring(config: AcpConfig, options: ExecutorOptions) -> Wiring:
-    provider = None
-    if config.provider is not None:
-        try:
-            provider = resolve_provider(config.provider.config(), options.process_env)
-        except VallyError as error:
-            raise ExecutorError(f"provider.{error.where}: {error.message}", code="executor-config") from None
-        if _model(config, options) is None:
-            raise ExecutorError(
-                "an endpoint of your own needs a model: set defaults.model, --model or provider.model",
-                code="executor-config",
-            )
+async def _wiring(config: AcpConfig, options: ExecutorOptions) -> Wiring:
+    agent = f"profile '{config.profile}'" if config.profile is not None and config.command is None else None
+    provider = await agent_provider(config.provider, options, agent=agent)
+    if provider is not None and _model(config, options) is None:
+        raise ExecutorError(
+            "an endpoint of your own needs a model: set defaults.model, --model or provider.model",
+            code="executor-config",
+        )
     return Wiring(
         work_dir=options.work_dir,
         alone=config.home == "private",

@@ -30,7 +30,7 @@ from vally_executor_command.outcome import Failure, Offered, failure_of, refusal
 from vally_executor_command.profiles import Additions, Trial
 from vally_executor_command.staging import mcp_document, read_text, write_private
 from vally_executor_command.templates import EmptyPlaceholder, fill, render, used
-from vally_executor_command.wiring import add_profile, facts_of, known_skills, with_arguments
+from vally_executor_command.wiring import add_profile, facts_of, known_skills, reached_provider, with_arguments
 
 LONGEST_ARGUMENT = 100 * 1024
 _SIGNS_OF_LIFE = frozenset({"assistant_message", "reasoning", "tool_call", "error"})
@@ -73,8 +73,9 @@ class Session:
         turns = self._stimulus.turns
         if len(turns) > 1 and self._config.continue_command is None:
             raise ExecutorError("more than one turn needs 'continueCommand'", code="unsupported-option")
+        provider = await reached_provider(self._config, self._options)
         self._trial, self._additions = await anyio.to_thread.run_sync(
-            add_profile, self._config, self._options, self._version
+            add_profile, self._config, self._options, self._version, provider
         )
         for turn, prompt in enumerate(turns):
             if self._limit.reached:

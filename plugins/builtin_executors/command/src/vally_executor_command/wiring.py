@@ -6,12 +6,23 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from vally import ExecutorError, ExecutorOptions, ProviderConfig, Skill, VallyError, resolve_provider, segment
+from vally import ExecutorError, ExecutorOptions, ProviderConfig, Skill, agent_provider, refuse_remote_servers, segment
 from vally_executor_command.config import CommandConfig
 from vally_executor_command.profiles import Additions, Profile, Trial
 
 
-def add_profile(config: CommandConfig, options: ExecutorOptions, version: str | None) -> tuple[Trial, Additions]:
+async def reached_provider(config: CommandConfig, options: ExecutorOptions) -> ProviderConfig | None:
+    """The provider as the agent reaches it. Raises `ExecutorError` when it lacks the network that it needs."""
+    profile = config.agent
+    own = profile is not None and config.command[0] == profile.command[0]
+    provider = await agent_provider(config.provider, options, agent=f"profile '{config.profile}'" if own else None)
+    refuse_remote_servers(options)
+    return provider
+
+
+def add_profile(
+    config: CommandConfig, options: ExecutorOptions, version: str | None, provider: ProviderConfig | None
+) -> tuple[Trial, Additions]:
     """Let the profile of a config prepare a trial; nothing without a profile. Raises `ExecutorError`; blocks."""
     trial = Trial(
         work_dir=options.work_dir,
@@ -19,7 +30,7 @@ def add_profile(config: CommandConfig, options: ExecutorOptions, version: str | 
         home=_private_home(config, options.env),
         env={**options.env, **config.env},
         model=options.model,
-        provider=_provider(config, options),
+        provider=provider,
         limits=config.provider,
         servers=options.mcp_servers,
         host_env=options.process_env,
@@ -60,12 +71,3 @@ def facts_of(profile: Profile | None) -> dict[str, object]:
 def _private_home(config: CommandConfig, env: Mapping[str, str]) -> Path | None:
     home = env.get("HOME")
     return None if config.home == "host" or not home else Path(home)
-
-
-def _provider(config: CommandConfig, options: ExecutorOptions) -> ProviderConfig | None:
-    if config.provider is None:
-        return None
-    try:
-        return resolve_provider(config.provider.config(), options.process_env)
-    except VallyError as error:
-        raise ExecutorError(f"provider.{error.where}: {error.message}", code="executor-config") from None

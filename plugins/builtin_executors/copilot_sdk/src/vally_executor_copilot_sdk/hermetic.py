@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from vally import ExecutorError, ExecutorOptions
+from vally import ExecutorOptions, network_refusal, refuse_remote_servers
 from vally_executor_copilot_sdk.config import CopilotConfig
 from vally_executor_copilot_sdk.environment import host_copilot_home
 from vally_executor_copilot_sdk.provider import ModelAccess
@@ -26,12 +26,10 @@ def is_hermetic(options: ExecutorOptions) -> bool:
 def check_hermetic(config: CopilotConfig, options: ExecutorOptions) -> None:
     """Raise `ExecutorError` for what needs a network of the runtime's own."""
     if config.provider is None:
-        raise _refused("GitHub authentication needs", options, "name a model endpoint with 'provider'")
+        raise network_refusal("GitHub authentication needs", options, "name a model endpoint with 'provider'")
     if host_copilot_home(options.process_env) is not None:
-        raise _refused("the user's own Copilot home needs", options, "unset EVALUATE_USE_HOST_COPILOT_HOME")
-    for name, server in options.mcp_servers.items():
-        if server.type != "stdio":
-            raise _refused(f"MCP server '{name}' of type '{server.type}' needs", options, "use a 'stdio' server")
+        raise network_refusal("the user's own Copilot home needs", options, "unset EVALUATE_USE_HOST_COPILOT_HOME")
+    refuse_remote_servers(options)
 
 
 def placeholder_access(access: ModelAccess) -> ModelAccess:
@@ -46,11 +44,3 @@ def placeholder_access(access: ModelAccess) -> ModelAccess:
 def credential(provider: Mapping[str, Any]) -> str | None:
     """What stands where the runtime has the placeholder; None without a key."""
     return next((provider[name] for name in _KEYS if name in provider), None)
-
-
-def _refused(what: str, options: ExecutorOptions, other: str) -> ExecutorError:
-    return ExecutorError(
-        f"{what} the network of this machine, and the backend gives the agent the network "
-        f"'{options.runner.network}'; {other}, or allow it with --backend-args network=host",
-        code="unsupported-option",
-    )
