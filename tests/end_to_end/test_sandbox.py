@@ -328,7 +328,8 @@ def test_a_bwrap_that_fails_says_why(project: Project, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("argument", "message"),
     [
-        ("network=model", "relay"),
+        ("grade-network=model", "'model' is the network of agents"),
+        ("setup-network=model", "use 'none' or 'host'"),
         ("network=moon", "network"),
         ("pids=0", "a number of processes"),
         ("memory=lots", "a size such as"),

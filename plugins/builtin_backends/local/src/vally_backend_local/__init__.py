@@ -12,6 +12,7 @@ Other backends use the names of this package only, not those of its modules. Eac
 | `Runners`, `TrialRunner` | who starts the processes of its parts |
 | `keeps_home`, `command_environment` | what the executor asks for; the environment of set-up commands and graders |
 | `GRADER_INPUT`, `withheld_variables` | what graders are told, and what they do not get of the environment |
+| `proxy_variables` | what agents without the network of this machine do not get of it |
 | `project_places`, `run_places`, `home_places`, `shows_any` | places that agents must not see |
 | `host_paths`, `own_installation`, `server_places` | places that they need all the same |
 | `model_relays`, `ModelRelays`, `Forward` | the way of an agent without network to its model, and to nothing else |
@@ -29,7 +30,7 @@ _NAMES = {
     "vally_backend_local.config": "LocalArgs Size parse_size",
     "vally_backend_local.confining": (
         "GRADER_INPUT home_places host_paths own_installation project_places run_places server_places shows_any "
-        "withheld_variables"
+        "proxy_variables withheld_variables"
     ),
     "vally_backend_local.copying": "remove_tree",
     "vally_backend_local.directories": "TrialDirectories",

@@ -9,6 +9,7 @@ from vally_backend_local.confining import home_places as home_places
 from vally_backend_local.confining import host_paths as host_paths
 from vally_backend_local.confining import own_installation as own_installation
 from vally_backend_local.confining import project_places as project_places
+from vally_backend_local.confining import proxy_variables as proxy_variables
 from vally_backend_local.confining import run_places as run_places
 from vally_backend_local.confining import server_places as server_places
 from vally_backend_local.confining import shows_any as shows_any

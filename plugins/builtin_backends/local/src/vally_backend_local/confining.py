@@ -21,6 +21,11 @@ def withheld_variables(process_env: Mapping[str, str], spec_env: Mapping[str, st
     return {name: value for name, value in process_env.items() if name not in allowed and name not in spec_env}
 
 
+def proxy_variables(process_env: Mapping[str, str]) -> dict[str, str]:
+    """What agents without the network of this machine do not get: proxies that lead away from their own."""
+    return {name: value for name, value in process_env.items() if name.lower().endswith("_proxy")}
+
+
 def host_paths(options: TrialOptions) -> list[Path]:
     """What the executor says that its agent needs."""
     method: Any = getattr(options.executor, "host_paths", None)

@@ -24,11 +24,14 @@ from vally_backend_local import (
     LocalArgs,
     LocalBackend,
     LocalOutcome,
+    ModelRelays,
     Place,
     Runners,
     RunResources,
     Trial,
     keeps_home,
+    model_relays,
+    proxy_variables,
     remove_tree,
     withheld_variables,
 )
@@ -37,7 +40,7 @@ from vally_backend_sandbox.counting import ProcessGroups, counting_directory
 from vally_backend_sandbox.launching import Limits
 from vally_backend_sandbox.mounts import View
 from vally_backend_sandbox.probing import UNAVAILABLE, find_bwrap
-from vally_backend_sandbox.runner import Confinement, SandboxRunner
+from vally_backend_sandbox.runner import Confinement, SandboxRunner, WayOut
 from vally_backend_sandbox.views import Views, is_apart
 
 
@@ -68,10 +71,11 @@ class SandboxBackend(LocalBackend):
 
     async def run_trial(self, item: TrialItem, options: TrialOptions) -> LocalOutcome:
         """Run and grade one item; raises BackendError only when the backend was not prepared or is shut down."""
-        make = partial(self._make_runners, options)
-        return await Trial(self._usable(), make, None, item, options).run()
+        async with model_relays() as relays:
+            make = partial(self._make_runners, options, relays)
+            return await Trial(self._usable(), make, None, item, options).run()
 
-    def _make_runners(self, options: TrialOptions, place: Place, env: dict[str, str]) -> Runners:
+    def _make_runners(self, options: TrialOptions, relays: ModelRelays, place: Place, env: dict[str, str]) -> Runners:
         """Raises BackendError when the trial cannot be confined as it should."""
         views, item, directories = self._usable_views(), place.item, place.directories
         directories.make_private()
@@ -87,11 +91,12 @@ class SandboxBackend(LocalBackend):
         limits = self._limits(place.trial_id)
         private = {"HOME": directories.home, "TMPDIR": directories.tmp}
 
-        def runner(view: View, network: Network, **facts: Any) -> SandboxRunner:
+        def runner(view: View, network: Network, way_out: WayOut | None = None, **facts: Any) -> SandboxRunner:
             return SandboxRunner(
                 place.trial_id,
                 env,
                 Confinement(self._bwrap, view, network, limits, hidden_when_there=(directories.git,), **facts),
+                way_out=way_out,
                 cwd=directories.workspace,
                 owned_dirs=directories.owned,
                 removable_dirs=directories.removable,
@@ -101,9 +106,11 @@ class SandboxBackend(LocalBackend):
 
         args = self._args
         withheld = withheld_variables(options.process_env, item.stimulus.grading_environment.env)
+        proxies = {} if args.network == "host" else proxy_variables(options.process_env)
+        way_out = WayOut(relays, _fresh_directory(directories.run)) if args.network == "model" else None
         return Runners(
             setup=runner(made["setup"], args.setup_network, private=private),
-            agent=runner(made["agent"], args.network),
+            agent=runner(made["agent"], args.network, way_out, withheld=proxies),
             grade=runner(made["grade"], args.grade_network, private=private, withheld=withheld),
         )
 

@@ -11,14 +11,12 @@ from pydantic import BeforeValidator, PlainValidator, field_validator
 
 from vally_backend_local import LocalArgs, Size
 
-Network = Literal["none", "host"]
+Network = Literal["none", "model", "host"]
+PlainNetwork = Literal["none", "host"]
 LEAST_MEMORY = 64 * 2**20
 """With less than this hardly any program can be loaded."""
 
-_RELAY = (
-    "the relay to a model provider is not part of this version; use 'none' for executors that serve model calls "
-    "themselves, or 'host' to give the agent the whole network"
-)
+_NO_MODEL = "'model' is the network of agents, which alone have a model to ask; use 'none' or 'host'"
 
 
 def _count(value: object) -> int:
@@ -50,24 +48,25 @@ Count = Annotated[int, BeforeValidator(_count)]
 class SandboxArgs(LocalArgs):
     """Beside those of `local`: the network of each part, paths, and limits.
 
+    With the network `model` an agent reaches the endpoint that its config names as `provider`, and nothing else.
     `memory` (bytes of address space) holds for each process, `pids` for all that one started process starts. `ro` and
     `rw` are paths the agent may see or write as well, `hide` those it may not see.
     """
 
-    network: Network = "none"
-    grade_network: Network = "none"
-    setup_network: Network = "host"
+    network: Network = "model"
+    grade_network: PlainNetwork = "none"
+    setup_network: PlainNetwork = "host"
     ro: Paths = ()
     rw: Paths = ()
     hide: Paths = ()
     memory: Size | None = None
     pids: Count | None = None
 
-    @field_validator("network", "grade_network", "setup_network", mode="before")
+    @field_validator("grade_network", "setup_network", mode="before")
     @classmethod
-    def _relay_is_refused(cls, value: object) -> object:
+    def _only_agents_ask_models(cls, value: object) -> object:
         if value == "model":
-            raise ValueError(_RELAY)
+            raise ValueError(_NO_MODEL)
         return value
 
     @field_validator("memory")

@@ -3,7 +3,8 @@
 From outside to inside: a shell, `bwrap`, a launcher in Python, the program. A request to end (SIGTERM) goes to the
 whole process group; all but the program ignore it, so that the program can end by itself as it would without a
 sandbox. `bwrap` turns a signal that ended the program into an exit code; the launcher tells the signal's number on
-descriptor 3, and the shell then ends by the same signal.
+descriptor 3, and the shell then ends by the same signal. Where the program has a way to its model, the launcher starts
+the forwarder that leads there, in a process beside the program.
 
 `--new-session` is not used: runners start everything in a session of its own, without a terminal, and another session
 inside would keep requests to end from the program.
@@ -15,6 +16,8 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from vally_backend_local import Forward, forwarder_source, forwarder_words
 
 OUTSIDE = """
 trap '' TERM
@@ -32,9 +35,24 @@ exit $code
 
 INSIDE = """
 import os, resource, signal, sys
-drop, memory, processes = sys.argv[1:4]
+drop, memory, processes, forwarder, *rest = sys.argv[1:]
+forwards, program = rest[:rest.index("--")], rest[rest.index("--") + 1:]
 if drop:
     os.environ.pop(drop, None)
+if forwarder:
+    parts = {"__name__": "forwarder"}
+    exec(forwarder, parts)
+    # What the program asks before the forwarder runs waits in the listening sockets.
+    listening = parts["listen"](forwards[1:])
+    if os.fork() == 0:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, signal.SIG_IGN)
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for descriptor in range(4):
+            os.dup2(nothing, descriptor)
+        parts["serve"](forwards[0], listening)
+    for made, _ in listening:
+        made.close()
 child = os.fork()
 if child == 0:
     os.close(3)
@@ -45,9 +63,9 @@ if child == 0:
             resource.setrlimit(resource.RLIMIT_NPROC, (int(processes), int(processes)))
         if memory:
             resource.setrlimit(resource.RLIMIT_AS, (int(memory), int(memory)))
-        os.execvp(sys.argv[4], sys.argv[4:])
+        os.execvp(program[0], program)
     except OSError as error:
-        print(f"{sys.argv[4]}: {error.strerror}", file=sys.stderr, flush=True)
+        print(f"{program[0]}: {error.strerror}", file=sys.stderr, flush=True)
         os._exit(127 if isinstance(error, FileNotFoundError) else 126)
 for number in (signal.SIGTERM, signal.SIGINT):
     signal.signal(number, signal.SIG_IGN)
@@ -76,14 +94,26 @@ class Limits:
 
 
 def sandboxed(
-    argv: Sequence[str], *, bwrap: str, mounts: Sequence[str], cwd: Path, network: bool, limits: Limits, drop: str = ""
+    argv: Sequence[str],
+    *,
+    bwrap: str,
+    mounts: Sequence[str],
+    cwd: Path,
+    network: bool,
+    limits: Limits,
+    forwards: Sequence[Forward] = (),
+    drop: str = "",
 ) -> list[str]:
-    """Return the command; `drop` names a variable that the launcher's interpreter may have added."""
+    """Return the command; `drop` names a variable that the launcher's interpreter may have added.
+
+    `forwards` are the ways out that there are beside the program, until it ends.
+    """
     group = "" if limits.process_group is None else str(limits.process_group)
     outside = ["/bin/sh", "-c", OUTSIDE, "vally-sandbox", group]
     sandbox = [*isolated(bwrap, mounts, network=network), "--chdir", str(cwd), "--"]
     bounds = [str(value) if value else "" for value in (limits.memory, limits.processes)]
-    inside = [sys.executable, "-I", "-S", "-c", INSIDE, drop, *bounds]
+    forwarder = [forwarder_source("python"), *forwarder_words(forwards)] if forwards else [""]
+    inside = [sys.executable, "-I", "-S", "-c", INSIDE, drop, *bounds, *forwarder, "--"]
     return [*outside, *sandbox, *inside, *argv]
 
 

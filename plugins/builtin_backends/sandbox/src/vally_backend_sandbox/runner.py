@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from vally import Guardian, LocalProcessRunner, ProcessStartError
-from vally_backend_local import GRADER_INPUT
+from vally import Guardian, LocalProcessRunner, ProcessStartError, ProviderConfig
+from vally_backend_local import GRADER_INPUT, Forward, ModelRelays
 from vally_backend_sandbox.launching import Limits, sandboxed
 from vally_backend_sandbox.mounts import Access, View
 
@@ -27,7 +27,7 @@ class Confinement:
 
     bwrap: str
     view: View
-    network: Literal["none", "host"]
+    network: Literal["none", "model", "host"]
     limits: Limits
     hidden_when_there: tuple[Path, ...] = ()
     withheld: Mapping[str, str] = field(default_factory=dict)
@@ -41,7 +41,9 @@ class Confinement:
                 kept[name] = str(directory)
         return kept
 
-    def command(self, argv: Sequence[str], cwd: Path, env: Mapping[str, str]) -> list[str]:
+    def command(
+        self, argv: Sequence[str], cwd: Path, env: Mapping[str, str], forwards: Sequence[Forward] = ()
+    ) -> list[str]:
         """The command that runs `argv` confined. Raises `ProcessStartError` when it could not start."""
         self._check(argv[0], cwd, env)
         extra: dict[Path, Access] = {path: "hide" for path in self.hidden_when_there if path.is_dir()}
@@ -55,6 +57,7 @@ class Confinement:
             cwd=cwd,
             network=self.network == "host",
             limits=self.limits,
+            forwards=forwards,
             drop="" if "LC_CTYPE" in env else "LC_CTYPE",
         )
 
@@ -83,8 +86,16 @@ def _unseen(program: str, directory: Path, why: str) -> ProcessStartError:
     return ProcessStartError("ENOENT", f"cannot start '{program}': {why}; {advice}")
 
 
+@dataclass(frozen=True)
+class WayOut:
+    """The relays of a trial and the directory for their sockets, which the trial's processes see."""
+
+    relays: ModelRelays
+    directory: Path
+
+
 class SandboxRunner(LocalProcessRunner):
-    """A runner whose processes are confined as `confinement` says."""
+    """A runner whose processes are confined as `confinement` says; with the network `model` it needs a `way_out`."""
 
     def __init__(
         self,
@@ -97,6 +108,7 @@ class SandboxRunner(LocalProcessRunner):
         removable_dirs: Iterable[Path] = (),
         guardian: Guardian | None = None,
         on_close: Callable[[], None] | None = None,
+        way_out: WayOut | None = None,
     ) -> None:
         super().__init__(
             trial_id, env, cwd=cwd, owned_dirs=owned_dirs, removable_dirs=removable_dirs, guardian=guardian
@@ -104,6 +116,7 @@ class SandboxRunner(LocalProcessRunner):
         self._confinement = confinement
         self._default_cwd = cwd
         self._on_close = on_close
+        self._way_out = way_out
         self.network = confinement.network
 
     def confined(
@@ -111,7 +124,21 @@ class SandboxRunner(LocalProcessRunner):
     ) -> tuple[list[str], Mapping[str, str]]:
         """Return the command that runs `argv` in the sandbox. Raises `ProcessStartError` when it could not start."""
         inside = self._confinement.environment(env)
-        return self._confinement.command(argv, cwd or self._default_cwd, inside), inside
+        forwards = () if self._way_out is None else self._way_out.relays.forwards
+        return self._confinement.command(argv, cwd or self._default_cwd, inside, forwards), inside
+
+    async def reach_provider(self, provider: ProviderConfig, warn: Callable[[str], None]) -> ProviderConfig:
+        """The provider as it is, or behind a loopback port of the sandbox. Raises `ExecutorError`."""
+        if self._way_out is None:
+            return await super().reach_provider(provider, warn)
+        return await self._way_out.relays.reach(provider, self._way_out.directory, warn)
+
+    async def kill_all(self, grace: float = 2.0) -> int:
+        """End every process, and the ways out that nobody needs any more."""
+        found = await super().kill_all(grace)
+        if self._way_out is not None:
+            self._way_out.relays.close()
+        return found
 
     def close(self) -> None:
         """Say that nothing is left of the trial."""

@@ -2,14 +2,18 @@
 
 A program of its own, with the standard library only: `forwarder.py DIRECTORY PORT=NAME...` leads each port to the
 socket of that name in the directory, writes the line `ready` when it listens, and runs until it is killed.
+A launcher may also call `listen` and, in a process of its own, `serve`; the first takes little time.
 """
 
 from __future__ import annotations
 
-import asyncio
 import os
 import socket
 import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import asyncio
 
 PIECE_BYTES = 65536
 
@@ -22,6 +26,8 @@ def listen(forwards: list[str]) -> list[tuple[socket.socket, str]]:
 
 def serve(directory: str, listening: list[tuple[socket.socket, str]]) -> None:
     """Forward until killed; the directory becomes the working one, because the path of a socket has little room."""
+    import asyncio
+
     os.chdir(directory)
     asyncio.run(_serve(listening))
 
@@ -35,6 +41,8 @@ def _listening(port: int) -> socket.socket:
 
 
 async def _serve(listening: list[tuple[socket.socket, str]]) -> None:
+    import asyncio
+
     servers = [await asyncio.start_server(_Forwarder(name).accept, sock=made) for made, name in listening]
     await asyncio.gather(*(server.serve_forever() for server in servers))
 
@@ -44,6 +52,8 @@ class _Forwarder:
         self._name = name
 
     async def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        import asyncio
+
         try:
             from_relay, to_relay = await asyncio.open_unix_connection(self._name)
         except OSError:
