@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import sys
 from pathlib import Path
@@ -14,65 +13,28 @@ import plain_mcp_server
 import pytest
 from agent_scenarios import AGENTS, MCP_IN_STREAM, call, config, shell, write
 from checkout import ROOT
-from programs import records_of
+from confined_project import DONE, HIDDEN, KEY, ConfinedProject
 
-from vally.testing import CliResult, MockLlm, run_cli
+from vally.testing import MockLlm, run_cli
 
 pytestmark = [
     pytest.mark.heavy,
     pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed"),
 ]
 FAKE_ACP = ROOT / "plugins" / "builtin_executors" / "acp" / "tests" / "fake_agent.py"
-KEY = "canary-19d2-agent-key"
-HIDDEN = "canary-61aa-expected-answer"
-DONE = {"type": "completed"}
 MODEL = {"model": "mock-model"}
 
 
-class Project:
-    """A project with something to hide, below a home directory that is hidden as well."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root / "project"
-        for path in (self.root, root / "home", root / "tmp"):
-            path.mkdir()
-        (self.root / "expected.txt").write_text(HIDDEN)
-        self.env = {
-            "PATH": os.environ["PATH"],
-            "HOME": str(root / "home"),
-            "TMPDIR": str(root / "tmp"),
-            "VALLY_CACHE_DIR": str(root / "cache"),
-            "SCENARIO_API_KEY": KEY,
-            "TEAM_HEADER": "team",
-        }
-
-    def write(self, executor: dict[str, Any], stimulus: dict[str, Any], **defaults: Any) -> None:
-        defaults = {"executor": executor, "timeout": "60s", **defaults}
-        spec = {"name": "e", "defaults": defaults, "stimuli": [{"name": "s", "graders": [DONE], **stimulus}]}
-        (self.root / "eval.yaml").write_text(json.dumps(spec))
-
-    def run(self, *words: str) -> CliResult:
-        arguments = ["eval", "-e", "eval.yaml", "--output-dir", "out", "--backend", "sandbox", *words]
-        result = run_cli(arguments, cwd=self.root, env=self.env)
-        assert "Traceback" not in result.stdout + result.stderr
-        return result
-
-    def trial(self, *words: str) -> dict[str, Any]:
-        result = self.run(*words)
-        assert (self.root / "out").is_dir(), result.stderr
-        return records_of(self.root)[0]
-
-
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
-    return Project(tmp_path)
+def project(tmp_path: Path) -> ConfinedProject:
+    return ConfinedProject(tmp_path)
 
 
-def look(project: Project) -> str:
+def look(project: ConfinedProject) -> str:
     return f"cat {project.root}/expected.txt {project.root}/eval.yaml; echo x > {project.root}/x; echo looked"
 
 
-def check(record: dict[str, Any], project: Project) -> None:
+def check(record: dict[str, Any], project: ConfinedProject) -> None:
     """The agent worked, and saw nothing it must not see."""
     assert record["status"] == "success", record.get("errorInfo")
     assert record["gradeResult"]["passed"], record["gradeResult"]
@@ -83,7 +45,7 @@ def check(record: dict[str, Any], project: Project) -> None:
 
 
 @pytest.mark.parametrize("name", AGENTS)
-def test_agents_by_their_command_lines(name: str, project: Project) -> None:
+def test_agents_by_their_command_lines(name: str, project: ConfinedProject) -> None:
     agent: agents.Agent = getattr(agents, name)()
     project.env["PATH"] = f"{agent.program.parent}:{project.env['PATH']}"
     prompt = "\n".join([write(name, "made.txt", "made"), shell(name, look(project)), "!say Done."])
@@ -92,9 +54,10 @@ def test_agents_by_their_command_lines(name: str, project: Project) -> None:
         executor = {"name": "command", "config": config(name, model.url)}
         project.write(executor, {"prompt": prompt, "graders": graders}, **MODEL)
         check(project.trial("--backend-args", "network=host"), project)
+        assert {request.headers["host"] for request in model.requests} == {model.url.removeprefix("http://")}
 
 
-def test_an_agent_that_asks_its_model_outside_needs_no_network(project: Project) -> None:
+def test_an_agent_that_asks_its_model_outside_needs_no_network(project: ConfinedProject) -> None:
     prompt = "\n".join([f"!tool bash {json.dumps({'command': look(project) + '; ls /sys/class/net'})}", "!say Done."])
     with MockLlm(api_key=KEY) as model:
         provider = {"type": "openai", "baseUrl": f"{model.url}/v1", "apiKeyEnv": "SCENARIO_API_KEY"}
@@ -102,7 +65,7 @@ def test_an_agent_that_asks_its_model_outside_needs_no_network(project: Project)
         check(project.trial(), project)
 
 
-def test_an_agent_of_the_protocol(project: Project) -> None:
+def test_an_agent_of_the_protocol(project: ConfinedProject) -> None:
     script = project.root / "script.json"
     steps = [{"shell": f"({look(project)}) > seen.txt 2>&1"}, {"text": "looked"}]
     script.write_text(json.dumps({"prompts": [steps]}))
@@ -115,7 +78,7 @@ def test_an_agent_of_the_protocol(project: Project) -> None:
     check(project.trial(*readable), project)
 
 
-def test_the_copilot_runtime(project: Project) -> None:
+def test_the_copilot_runtime(project: ConfinedProject) -> None:
     project.env |= {"COPILOT_CLI_PATH": str(agents.copilot_runtime()), "COPILOT_SKIP_CLI_DOWNLOAD": "1"}
     prompt = "\n".join([shell("copilot", look(project)), "!say Done."])
     with MockLlm() as model:
@@ -124,18 +87,18 @@ def test_the_copilot_runtime(project: Project) -> None:
         check(project.trial("--backend-args", "network=host"), project)
 
 
-def test_the_copilot_runtime_cannot_do_without_a_network(project: Project) -> None:
+def test_the_copilot_runtime_cannot_do_without_a_network(project: ConfinedProject) -> None:
     project.write({"name": "copilot-sdk"}, {"prompt": "hi"})
     record = project.trial()
     assert record["errorInfo"]["code"] == "unsupported-option"
-    assert "network 'none'" in record["errorInfo"]["message"]
+    assert "network 'model'" in record["errorInfo"]["message"]
 
 
 def mcp_server(**fields: Any) -> dict[str, Any]:
     return {"type": "stdio", "command": sys.executable, "args": [plain_mcp_server.__file__], **fields}
 
 
-def test_a_server_in_a_directory_of_its_own_is_visible(project: Project) -> None:
+def test_a_server_in_a_directory_of_its_own_is_visible(project: ConfinedProject) -> None:
     agent = agents.copilot()
     project.env["PATH"] = f"{agent.program.parent}:{project.env['PATH']}"
     (project.root / "tools").mkdir()
@@ -150,7 +113,7 @@ def test_a_server_in_a_directory_of_its_own_is_visible(project: Project) -> None
         check(project.trial(*words), project)
 
 
-def test_a_server_beside_the_spec_is_refused(project: Project) -> None:
+def test_a_server_beside_the_spec_is_refused(project: ConfinedProject) -> None:
     agent = agents.copilot()
     project.env["PATH"] = f"{agent.program.parent}:{project.env['PATH']}"
     executor = {"name": "command", "config": config("copilot", "http://127.0.0.1:9")}
@@ -160,7 +123,7 @@ def test_a_server_beside_the_spec_is_refused(project: Project) -> None:
     assert f"--backend-args ro={project.root}" in record["errorInfo"]["message"]
 
 
-def test_recorded_trials_are_graded_in_a_sandbox(project: Project, tmp_path: Path) -> None:
+def test_recorded_trials_are_graded_in_a_sandbox(project: ConfinedProject, tmp_path: Path) -> None:
     kept = tmp_path / "kept"
     lines = {"reads": f"grep -q canary {project.root}/expected.txt", "writes": f"! touch {project.root}/x"}
     lines["key"] = 'test -z "$SCENARIO_API_KEY"'

@@ -1,0 +1,57 @@
+"""A project with something to hide, whose evals run in a sandbox."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from programs import records_of, run_dir
+
+from vally.testing import CliResult, run_cli
+
+KEY = "canary-19d2-agent-key"
+HEADER = "canary-2c07-header-secret"
+HIDDEN = "canary-61aa-expected-answer"
+DONE = {"type": "completed"}
+
+
+class ConfinedProject:
+    """A project with something to hide, below a home directory that is hidden as well."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root / "project"
+        for path in (self.root, root / "home", root / "tmp"):
+            path.mkdir()
+        (self.root / "expected.txt").write_text(HIDDEN)
+        self.env = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(root / "home"),
+            "TMPDIR": str(root / "tmp"),
+            "VALLY_CACHE_DIR": str(root / "cache"),
+            "SCENARIO_API_KEY": KEY,
+            "TEAM_HEADER": HEADER,
+        }
+
+    def write(self, executor: dict[str, Any], stimulus: dict[str, Any], **defaults: Any) -> None:
+        defaults = {"executor": executor, "timeout": "60s", **defaults}
+        spec = {"name": "e", "defaults": defaults, "stimuli": [{"name": "s", "graders": [DONE], **stimulus}]}
+        (self.root / "eval.yaml").write_text(json.dumps(spec))
+
+    def run(self, *words: str) -> CliResult:
+        arguments = ["eval", "-e", "eval.yaml", "--output-dir", "out", "--backend", "sandbox", *words]
+        result = run_cli(arguments, cwd=self.root, env=self.env)
+        assert "Traceback" not in result.stdout + result.stderr
+        return result
+
+    def trial(self, *words: str) -> dict[str, Any]:
+        result = self.run(*words)
+        assert (self.root / "out").is_dir(), result.stderr
+        return records_of(self.root)[0]
+
+    def kept(self) -> str:
+        """Everything that a run leaves behind."""
+        files = [path for path in run_dir(self.root).rglob("*") if path.is_file()]
+        assert files
+        return "\n".join(path.read_bytes().decode("utf-8", "replace") for path in files)
