@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import ssl
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -14,6 +15,7 @@ from typing import Any
 import anyio
 import anyio.abc
 import h11
+from anyio.streams.tls import TLSListener
 
 from vally import ProviderConfig
 from vally_backend_local import Forward, ModelRelays, model_relays
@@ -57,11 +59,12 @@ class Endpoint:
 
     port: int
     answer: Answer
+    scheme: str = "http"
     asked: list[Asked] = field(default_factory=list)
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"{self.scheme}://127.0.0.1:{self.port}"
 
     async def handle(self, stream: anyio.abc.SocketStream) -> None:
         async with stream:
@@ -81,10 +84,12 @@ async def fine(asked: Asked) -> None:
 
 
 @asynccontextmanager
-async def endpoint(answer: Answer = fine) -> AsyncIterator[Endpoint]:
+async def endpoint(answer: Answer = fine, tls: ssl.SSLContext | None = None) -> AsyncIterator[Endpoint]:
     """An endpoint that is there inside the context."""
-    listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
-    made = Endpoint(listener.extra(anyio.abc.SocketAttribute.local_port), answer)
+    listener: Any = await anyio.create_tcp_listener(local_host="127.0.0.1")
+    made = Endpoint(listener.extra(anyio.abc.SocketAttribute.local_port), answer, "http" if tls is None else "https")
+    if tls is not None:
+        listener = TLSListener(listener, tls, standard_compatible=False)
     async with listener, anyio.create_task_group() as tasks:
         tasks.start_soon(listener.serve, made.handle)
         yield made

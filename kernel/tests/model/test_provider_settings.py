@@ -52,6 +52,8 @@ def test_every_key_is_read() -> None:
         ({"type": "opnai"}, "'type' must be 'openai', 'azure' or 'anthropic'"),
         ({"baseUrl": "127.0.0.1:1"}, "'baseUrl' must be an http or https URL"),
         ({"baseUrl": "http://[::1"}, "'baseUrl' must be an http or https URL"),
+        ({"baseUrl": "http://127.0.0.1:99999"}, "'baseUrl' must be an http or https URL"),
+        ({"baseUrl": "http://127.0.0.1:port"}, "'baseUrl' must be an http or https URL"),
         ({"baseUrl": "https://me:pw@host/v1"}, "'baseUrl' must not hold credentials; use apiKeyEnv or bearerTokenEnv"),
         ({"apiKeyEnv": "A-KEY"}, "'apiKeyEnv' must be text that matches ^[A-Za-z_][A-Za-z0-9_]*$"),
         ({"apiKeyEnv": "A", "bearerTokenEnv": "B"}, "only one of 'apiKeyEnv' and 'bearerTokenEnv' can be set"),

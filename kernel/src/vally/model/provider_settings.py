@@ -15,6 +15,7 @@ from vally.model.fields import NonEmpty
 def _checked_url(value: str) -> str:
     try:
         parts = urlsplit(value)
+        _ = parts.port  # a number that no port has is found here
     except ValueError:
         parts = urlsplit("")
     if parts.scheme not in ("http", "https") or not parts.hostname:

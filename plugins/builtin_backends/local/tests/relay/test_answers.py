@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import gzip
 import json
+import shutil
+import ssl
 import tracemalloc
 from pathlib import Path
 
@@ -12,6 +14,7 @@ import anyio
 import pytest
 from model_relay import HEADER_SECRET, KEY, SMALL, Answer, Asked, endpoint, open_relay, received, reply, request
 
+from vally import ExecutorError
 from vally_backend_local import model_relays
 
 pytestmark = pytest.mark.anyio
@@ -168,7 +171,7 @@ async def test_an_endpoint_that_is_not_there(tmp_path: Path) -> None:
             assert answer.status == 502
             told = json.loads(answer.body)
             assert told["type"] == "error"
-            assert told["error"]["message"].startswith("the model endpoint does not answer: ")
+            assert told["error"]["message"] == "the model endpoint does not answer: Connection refused"
             assert url.removeprefix("http://") not in answer.text
         (warning,) = client.warnings
         assert warning.startswith("the model endpoint does not answer: ")
@@ -383,3 +386,37 @@ async def test_many_at_once(tmp_path: Path) -> None:
                 tasks.start_soon(ask)
         assert found == [b"fine"] * 60
     assert len(there.asked) == 60
+
+
+async def test_a_key_that_cannot_be_sent_is_not_told(tmp_path: Path) -> None:
+    async with endpoint() as there, open_relay(tmp_path, there.url, api_key="canary\nwith-two-lines") as client:
+        answer = await client.get("/x")
+        assert answer.status == 502
+        for text in (answer.text, *client.warnings):
+            assert "canary" not in text
+            assert "with-two-lines" not in text
+
+
+async def test_an_address_that_is_none_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ExecutorError, match="the model relay cannot be opened: Invalid port") as caught:
+        async with open_relay(tmp_path, "http://127.0.0.1:port"):
+            pass
+    assert caught.value.code == "executor-config"
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
+async def test_an_endpoint_with_a_certificate_of_one_s_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    words = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=here -addext subjectAltName=IP:127.0.0.1"
+    made = [*words.split(), "-keyout", str(key), "-out", str(certificate)]
+    await anyio.run_process(made)
+    own = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    own.load_cert_chain(certificate, key)
+    async with endpoint(tls=own) as there:
+        async with open_relay(tmp_path, there.url) as client:
+            assert (await client.get("/x")).status == 502
+            assert "certificate" in client.warnings[0]
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        (tmp_path / "second").mkdir()
+        async with open_relay(tmp_path / "second", there.url) as client:
+            assert (await client.get("/x")).body == b"fine"

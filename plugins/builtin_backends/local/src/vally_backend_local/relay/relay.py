@@ -31,6 +31,10 @@ class Relay:
         self._upstream = upstream
         self._limits = limits
 
+    def discard(self) -> None:
+        """Close what `serve` would have served on."""
+        self._socket.close()
+
     async def serve(self) -> None:
         """Serve until cancelled."""
         listener = await anyio.abc.SocketListener.from_socket(self._socket)
@@ -67,6 +71,8 @@ async def _accepted(listener: anyio.abc.SocketListener) -> anyio.abc.SocketStrea
 
 def _listening(path: Path) -> socket.socket:
     """A listening socket at a path of any length, that everybody can connect to who can enter its directory."""
+    if not hasattr(socket, "AF_UNIX"):
+        raise OSError("this system has no sockets in directories")
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         if sys.platform == "linux":

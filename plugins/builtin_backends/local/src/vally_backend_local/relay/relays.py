@@ -7,12 +7,16 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import anyio
 import anyio.abc
 
 from vally import ExecutorError, ProviderConfig
 from vally_backend_local.relay.limits import Limits
+
+if TYPE_CHECKING:
+    from vally_backend_local.relay.relay import Relay
 
 FIRST_PORT = 61_080
 """Above the ports that systems hand out. It may be the same for all trials, each of which has a network of its own."""
@@ -31,6 +35,7 @@ class _Open:
     provider: ProviderConfig
     told: ProviderConfig
     forward: Forward
+    scope: anyio.CancelScope
 
 
 class ModelRelays:
@@ -40,7 +45,7 @@ class ModelRelays:
         self._tasks = tasks
         self._limits = limits
         self._open: list[_Open] = []
-        self._scopes: list[anyio.CancelScope] = []
+        self._opening = anyio.Lock()
 
     @property
     def forwards(self) -> tuple[Forward, ...]:
@@ -53,19 +58,20 @@ class ModelRelays:
         `directory` is private and seen by the agent's processes. The headers of the provider are added outside. A
         provider that cannot be used is told to `warn`, once. Raises `ExecutorError`.
         """
-        for item in self._open:
-            if item.provider == provider:
-                return item.told
-        opened = self._opened(provider, directory, warn)
-        self._open.append(opened)
-        return opened.told
+        async with self._opening:
+            for item in self._open:
+                if item.provider == provider:
+                    return item.told
+            opened = await self._opened(provider, directory, warn)
+            self._open.append(opened)
+            return opened.told
 
     def close(self) -> None:
         """End the relays: whoever still has a token asks nobody any more. Idempotent."""
-        for scope in self._scopes:
-            scope.cancel()
+        for item in self._open:
+            item.scope.cancel()
 
-    def _opened(self, provider: ProviderConfig, directory: Path, warn: Callable[[str], None]) -> _Open:
+    async def _opened(self, provider: ProviderConfig, directory: Path, warn: Callable[[str], None]) -> _Open:
         # What many runs never need is imported late.
         import httpx2
 
@@ -79,14 +85,11 @@ class ModelRelays:
             relay = Relay(forward.socket, Upstream(provider, token, warn), self._limits)
         except (OSError, httpx2.InvalidURL) as error:
             raise ExecutorError(f"the model relay cannot be opened: {error}", code="executor-config") from error
-        scope = anyio.CancelScope()
-
-        async def serve() -> None:
-            with scope:
-                await relay.serve()
-
-        self._scopes.append(scope)
-        self._tasks.start_soon(serve)
+        try:
+            scope = await self._tasks.start(_serve, relay, warn)
+        except BaseException:
+            relay.discard()
+            raise
         bearer = provider.bearer_token is not None
         told = replace(
             provider,
@@ -95,7 +98,19 @@ class ModelRelays:
             bearer_token=token if bearer else None,
             headers={},
         )
-        return _Open(provider, told, forward)
+        return _Open(provider, told, forward, scope)
+
+
+async def _serve(
+    relay: Relay, warn: Callable[[str], None], *, task_status: anyio.abc.TaskStatus[anyio.CancelScope]
+) -> None:
+    """Serve until cancelled; a relay that fails must not take the trial with it."""
+    with anyio.CancelScope() as scope:
+        task_status.started(scope)
+        try:
+            await relay.serve()
+        except Exception as error:
+            warn(f"the model relay failed: {error}")
 
 
 @asynccontextmanager

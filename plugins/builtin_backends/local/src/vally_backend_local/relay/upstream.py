@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import ssl
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -60,11 +62,12 @@ class Upstream:
         self._own = [(name.lower().encode(), value.encode()) for name, value in provider.headers.items()]
         self._secrets = provider_secrets(provider)
         self._warn: Callable[[str], None] | None = warn
-        # A proxy leads elsewhere, and never to this machine.
+        limits = httpx2.Limits(max_connections=None)
         self._client = httpx2.AsyncClient(
             timeout=httpx2.Timeout(None, connect=CONNECT_LIMIT_S),
-            limits=httpx2.Limits(max_connections=None),
-            trust_env=not is_loopback(base.host),
+            limits=limits,
+            # A proxy leads elsewhere, and never to this machine; a transport of one's own has none.
+            transport=httpx2.AsyncHTTPTransport(limits=limits) if is_loopback(base.host) else None,
             follow_redirects=False,
         )
 
@@ -88,7 +91,7 @@ class Upstream:
         """Pass a request on, and give the answer, or what to say when there is none that may be passed on."""
         try:
             answer = await self._client.send(self._outgoing(request, body), stream=True)
-        except httpx2.HTTPError as error:
+        except (httpx2.HTTPError, UnicodeError) as error:
             yield self._unusable(f"the model endpoint does not answer: {_reason(error)}", 502)
             return
         try:
@@ -156,10 +159,25 @@ async def _concealed(pieces: AsyncIterator[bytes], concealer: Concealer) -> Asyn
         yield rest
 
 
-def _reason(error: httpx2.HTTPError) -> str:
+def _reason(error: Exception) -> str:
+    if isinstance(error, httpx2.LocalProtocolError):
+        # Its words may repeat the key in another spelling.
+        return "the request cannot be sent as it is"
     if isinstance(error, httpx2.ConnectTimeout):
         return f"no connection within {CONNECT_LIMIT_S:g} s"
-    return str(error) or type(error).__name__
+    return _system_reason(error) or str(error) or type(error).__name__
+
+
+def _system_reason(error: BaseException) -> str | None:
+    """What the system said, of which libraries tell less; None when it was not the system."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ssl.SSLError):
+            return str(cause)
+        if isinstance(cause, OSError) and cause.errno is not None:
+            return os.strerror(cause.errno) if cause.errno > 0 else cause.strerror
+        cause = cause.__cause__ or cause.__context__
+    return None
 
 
 def rewritten(base_url: str, port: int) -> str:
