@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from vally.processes import Guardian, LocalProcessRunner, find_marked
+from vally.processes import Guardian, LocalProcessRunner, find_marked, watch
 
 PATH = os.environ["PATH"]
 
@@ -193,3 +193,27 @@ if sys.platform == "linux" and os.geteuid() == 0:  # only root may mount
             if scratch.exists():
                 subprocess.run(["umount", "-l", str(scratch / "mounted here")], check=False)
                 shutil.rmtree(scratch)
+
+
+@pytest.mark.anyio
+async def test_commands_of_open_trials_are_run_before_their_directories_go(tmp_path: Path, trial_id: str) -> None:
+    guardian = Guardian()
+    told = tmp_path / "told"
+    for name in ("open", "closed"):
+        place = tmp_path / name
+        place.mkdir()
+        runner = LocalProcessRunner(f"{trial_id}-{name}", {}, removable_dirs=[place], guardian=guardian)
+        runner.at_death([str(tmp_path / "no-such-program")], {})
+        script = 'test -d "$PLACE" && echo "$PLACE $(env | grep -c SECRET)" >> "$TOLD"'
+        runner.at_death(["/bin/sh", "-c", script], {"PATH": PATH, "PLACE": str(place), "TOLD": str(told)})
+    runner.close()
+    guardian.shutdown()
+    assert told.read_text() == f"{tmp_path / 'open'} 0\n"
+    assert not (tmp_path / "open").exists()
+
+
+@pytest.mark.anyio
+async def test_a_command_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "COMMAND_SECONDS", 0.2)
+    watch.run_commands([(["sleep", "600"], {"PATH": PATH, "MARK": str(tmp_path)})])
+    assert find_marked(None, [("MARK", str(tmp_path))]) == []

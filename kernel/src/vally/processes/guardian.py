@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from vally.processes.scan import Marks
 
@@ -49,6 +49,10 @@ class Guardian:
     def session(self, trial_id: str, session: int, started_by: float) -> None:
         """Add a session, started before `started_by` of the process table's clock."""
         self._tell(trial_id, {"session": trial_id, "id": session, "by": started_by})
+
+    def command(self, trial_id: str, argv: Sequence[str], env: Mapping[str, str]) -> None:
+        """Add a command that ends what is of the trial outside of its processes; run after these have ended."""
+        self._tell(trial_id, {"command": trial_id, "argv": list(argv), "env": dict(env)})
 
     def close(self, trial_id: str) -> None:
         """Forget a trial whose processes and directories are gone."""

@@ -130,6 +130,16 @@ class LocalProcessRunner:
             )
         return provider
 
+    def at_death(self, argv: Sequence[str], env: Mapping[str, str]) -> None:
+        """Have a command run, in exactly the environment `env`, should vally die before `close`.
+
+        For what killing processes does not end, such as a container. It comes after the trial's processes and before
+        the removal of its directories.
+        """
+        self._use()
+        if self._guardian:
+            self._guardian.command(self._trial_id, argv, env)
+
     async def start(
         self, argv: Sequence[str], *, cwd: Path | None = None, env: Mapping[str, str] | None = None
     ) -> RunningProcess:

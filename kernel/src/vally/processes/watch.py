@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 GRACE_SECONDS = 0.5
 REMOVE_TRIES = 3
+COMMAND_SECONDS = 60.0
 
 
 class Watch:
@@ -32,21 +33,24 @@ class Watch:
     def hear(self, message: dict[str, Any]) -> None:
         """Take one message over."""
         if "open" in message:
-            self._open[message["open"]] = {**message, "sessions": {}}
+            self._open[message["open"]] = {**message, "sessions": {}, "commands": []}
         elif "mark" in message:
             self._open[message["mark"]]["pairs"].append(message["pair"])
         elif "session" in message:
             self._open[message["session"]]["sessions"][message["id"]] = message["by"]
+        elif "command" in message:
+            self._open[message["command"]]["commands"].append((message["argv"], message["env"]))
         elif "close" in message:
             self._open.pop(message["close"], None)
 
     def act(self) -> None:
-        """End the processes of all open trials, then remove their directories."""
+        """End the processes of all open trials, run their commands, then remove their directories."""
         if not self._open:
             return
         from vally.processes.scan import end_processes, process_table
 
         end_processes(self._marks(), process_table(), grace=GRACE_SECONDS)
+        run_commands([command for trial in self._open.values() for command in trial["commands"]])
         for trial in self._open.values():
             remove_directories(trial["remove"])
 
@@ -60,6 +64,27 @@ class Watch:
             sessions={session: by for trial in trials for session, by in trial["sessions"].items()},
             since=min(trial["since"] for trial in trials),
         )
+
+
+def run_commands(commands: Iterable[tuple[list[str], dict[str, str]]]) -> None:
+    """Run commands side by side, each with a time limit; nobody is left who could hear what they say."""
+    import subprocess
+    import time
+
+    quiet = {name: subprocess.DEVNULL for name in ("stdin", "stdout", "stderr")}
+    started = []
+    for argv, env in commands:
+        try:
+            started.append(subprocess.Popen(argv, env=env, **quiet))  # type: ignore[call-overload]
+        except OSError:
+            continue
+    until = time.monotonic() + COMMAND_SECONDS
+    for process in started:
+        try:
+            process.wait(max(0.0, until - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
 
 
 def remove_directories(paths: Iterable[str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -95,6 +95,7 @@ class AgentPart:
         filled = await stage(place, resources)
         self.warnings += filled.warnings
         await run_setup(place, self._options, self._runners.setup)
+        await self._runners.end_setup()
         env, base_env = self._environments
         self._executor_options = executor_options(
             place,
@@ -112,6 +113,7 @@ class AgentPart:
         if self.needs.diff and self.diff_error is None:
             await self._take_baseline(None if place.environment.commands else filled.key)
         await self._prepare_executor(self._executor_options)
+        await self._runners.open_agent()
 
     async def _take_baseline(self, key: str | None) -> None:
         directories = self._place.directories
@@ -140,8 +142,12 @@ class AgentPart:
         options = replace(self._executor_options, deadline=time.monotonic() + seconds)
         try:
             return await self._execute(options)
+        except ExecutorError as error:
+            await self._runners.kill_all()
+            raise _with_remarks(error, self._runners.remarks()) from error
         finally:
             await self._runners.kill_all()
+            self.warnings += self._runners.remarks()
 
     async def _execute(self, options: ExecutorOptions) -> Trajectory:
         async def call() -> Trajectory:
@@ -188,3 +194,17 @@ class AgentPart:
 
     async def _in_thread(self, function: Callable[..., T], *args: Any) -> T:
         return await anyio.to_thread.run_sync(function, *args, limiter=self._resources.capturing)
+
+
+def _with_remarks(error: ExecutorError, remarks: Sequence[str]) -> ExecutorError:
+    """The same error; what ended the agent may stand in the remarks alone."""
+    if not remarks:
+        return error
+    return ExecutorError(
+        "; ".join([error.message, *remarks]),
+        code=error.code or "executor-exception",
+        retryable=error.retryable,
+        retry_after_ms=error.retry_after_ms,
+        details=error.details,
+        trajectory=error.trajectory,
+    )

@@ -42,6 +42,22 @@ class Runners:
         """Every runner once."""
         return list({id(runner): runner for runner in (self.setup, self.agent, self.grade)}.values())
 
+    async def end_setup(self) -> None:
+        """End what set-up commands left behind where they had a runner of their own: the agent could not reach it."""
+        if self.setup is not self.agent:
+            await self.setup.kill_all()
+
+    async def open_agent(self) -> None:
+        """Let the runner of the agent get ready, when it has to. Raises what its `open` raises."""
+        method = getattr(self.agent, "open", None)
+        if method is not None:
+            await method()
+
+    def remarks(self) -> list[str]:
+        """What the runner of the agent has to say of its processes, such as that they ran into a limit."""
+        method = getattr(self.agent, "remarks", None)
+        return [] if method is None else list(method())
+
     async def kill_all(self) -> None:
         """End every process of the trial, even when the caller is cancelled."""
         if self.used:
