@@ -71,7 +71,7 @@ def run_commands(commands: Iterable[tuple[list[str], dict[str, str]]]) -> None:
     import subprocess
     import time
 
-    quiet = {name: subprocess.DEVNULL for name in ("stdin", "stdout", "stderr")}
+    quiet = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
     started = []
     for argv, env in commands:
         try:
