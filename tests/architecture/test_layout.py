@@ -83,7 +83,11 @@ def test_the_member_table_lists_every_distribution() -> None:
 
 def test_what_only_some_need_is_an_extra() -> None:
     extras = {name: entry["extra"] for name, entry in TABLE.items() if "extra" in entry}
-    assert extras == {"vally-backend-sandbox": "sandbox", "vally-judge-tiny": "tiny"}
+    assert extras == {
+        "vally-backend-container": "container",
+        "vally-backend-sandbox": "sandbox",
+        "vally-judge-tiny": "tiny",
+    }
 
 
 def test_the_other_lists_of_members_agree_with_the_table() -> None:

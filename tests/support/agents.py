@@ -123,7 +123,7 @@ def install(name: str) -> Agent:
     package = PACKAGES[name]
     ready = package.folder / "ready"
     if not ready.exists():
-        with _locked(package.folder.with_name(package.folder.name + ".lock")):
+        with locked(package.folder.with_name(package.folder.name + ".lock")):
             if not ready.exists():
                 _fetch(package)
                 if name == "copilot":
@@ -176,7 +176,7 @@ def _run(words: list[str], cwd: Path, env: dict[str, str]) -> subprocess.Complet
 
 
 @contextlib.contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def locked(path: Path) -> Iterator[None]:
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)

@@ -30,9 +30,15 @@ STOP_LIMIT_S = 20.0
 
 
 def backend_contract(
-    factory: BackendSpec | Callable[[], Any], args: Mapping[str, str | list[str]] | None = None
+    factory: BackendSpec | Callable[[], Any],
+    args: Mapping[str, str | list[str]] | Callable[[], Mapping[str, str | list[str]]] | None = None,
+    env: Mapping[str, str] | None = None,
 ) -> list[Case]:
-    """Cases every backend passes; `factory` is its record, or makes the object, `args` what `prepare` is given."""
+    """Cases every backend passes; `factory` is its record, or makes the object.
+
+    `args` is what `prepare` is given, or makes it when a case starts. `env` are variables of the run's environment
+    beside those that every program needs.
+    """
     checks = {
         "environment-order": _environment_order,
         "setup-failure": _setup_failure,
@@ -49,7 +55,7 @@ def backend_contract(
         "shutdown": _shutdown,
         "many-at-once": _many,
     }
-    return [Case(name, check, BackendSubject(factory, args or {})) for name, check in checks.items()]
+    return [Case(name, check, BackendSubject(factory, args or {}, env)) for name, check in checks.items()]
 
 
 async def _environment_order(subject: BackendSubject, directory: Path) -> None:

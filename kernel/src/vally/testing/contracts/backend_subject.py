@@ -13,7 +13,7 @@ import anyio
 from vally.testing.contracts.probes import PROBES
 from vally.testing.executors import ScriptedExecutor
 from vally.testing.hosts import plugin_host
-from vally.testing.trials import run_context, trial_item, trial_options
+from vally.testing.trials import process_environment, run_context, trial_item, trial_options
 
 if TYPE_CHECKING:
     from vally.model.evalspec import GraderEntry, Stimulus
@@ -26,9 +26,15 @@ if TYPE_CHECKING:
 class BackendSubject:
     """The backend under contract."""
 
-    def __init__(self, factory: BackendSpec | Callable[[], Any], args: Mapping[str, str | list[str]]) -> None:
+    def __init__(
+        self,
+        factory: BackendSpec | Callable[[], Any],
+        args: Mapping[str, str | list[str]] | Callable[[], Mapping[str, str | list[str]]],
+        env: Mapping[str, str] | None = None,
+    ) -> None:
         self._factory = factory
         self._args = args
+        self._env = dict(env or {})
 
     def create(self) -> Any:
         """A new backend object."""
@@ -42,7 +48,8 @@ class BackendSubject:
     async def prepared(self, directory: Path) -> AsyncIterator[Any]:
         """A backend that is ready, shut down afterwards."""
         backend = self.create()
-        await backend.prepare(self._args, run_context(directory))
+        args = self._args() if callable(self._args) else self._args
+        await backend.prepare(args, run_context(directory, process_env=process_environment(self._env)))
         try:
             yield backend
         finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import anyio
 import anyio.to_thread
@@ -31,6 +31,14 @@ from vally_backend_local.shared import RunResources, open_resources
 from vally_backend_local.trial import Trial
 
 UNAVAILABLE = "backend-unavailable"
+
+
+class GradeRunner(ProcessRunner, Protocol):
+    """Who starts the processes of graders."""
+
+    def close(self) -> None:
+        """Say that nothing is left to watch over."""
+        ...
 
 
 class LocalBackend:
@@ -69,7 +77,7 @@ class LocalBackend:
         runner = TrialRunner(place.trial_id, env, place.directories, self._resources.guardian)
         return Runners(setup=runner, agent=runner, grade=runner)
 
-    def make_grade_runner(self, request: GradeRequest, trial_id: str, env: dict[str, str]) -> LocalProcessRunner:
+    def make_grade_runner(self, request: GradeRequest, trial_id: str, env: dict[str, str]) -> GradeRunner:
         """Who starts the processes of graders when a recorded trajectory is graded, in the environment `env`."""
         return LocalProcessRunner(trial_id, env, cwd=request.work_dir, guardian=self._usable().guardian)
 

@@ -1,0 +1,1 @@
+"""Backend plugin: trials in containers of podman or docker."""

@@ -1,0 +1,109 @@
+"""The backends: trials as on `local`, with set-up, agent and graders each in a container of its own."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from functools import partial
+
+from vally import BackendError, GradeRequest, ProcessRunner, RunContext, TrialItem, TrialOptions
+from vally_backend_container.config import ContainerArgs
+from vally_backend_container.engine import UNAVAILABLE, Engine, EngineError, find_engine
+from vally_backend_container.images import Images
+from vally_backend_container.making import RunnerMaker, fresh_directory
+from vally_backend_container.mounts import Sights
+from vally_backend_container.probing import Prober
+from vally_backend_container.runner import ContainerRunner
+from vally_backend_local import LocalArgs, LocalBackend, LocalOutcome, RunResources, Trial
+
+
+class ContainerBackend(LocalBackend):
+    """See `Backend`. `name` is `container`, `docker` or `podman`."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self._name = name
+        self._maker: RunnerMaker | None = None
+
+    async def preflight(self, config: ContainerArgs, context: RunContext) -> str:
+        """Tell which engine would be used, without fetching or building an image. Raises BackendError."""
+        engine = await find_engine(self._name, context.process_env, config.runtime)
+        return f"{engine.name} {engine.version}" + (", rootless" if engine.rootless else "")
+
+    async def prepare(self, args: Mapping[str, str | list[str]] | LocalArgs, context: RunContext) -> None:
+        """Find the engine, get the images, prove that containers start, then make what trials share.
+
+        Raises BackendError.
+        """
+        parsed = args if isinstance(args, ContainerArgs) else ContainerArgs.model_validate(dict(args))
+        engine = await find_engine(self._name, context.process_env, parsed.runtime)
+        labels = {"vally.run": context.run_id, "vally.process": secrets.token_hex(8)}
+        images = Images(engine, parsed, context.project_root, context.on_warning)
+        task = await images.task()
+        grade = task if parsed.grade_image is None else await images.named(parsed.grade_image)
+        prober = Prober(engine, parsed, labels, context.on_warning)
+        agents = await prober.identify(task)
+        graders = agents if grade == task else await prober.identify(grade)
+        await super().prepare(parsed, context)
+        resources = self._usable()
+        self._maker = RunnerMaker(
+            engine=engine,
+            args=parsed,
+            identities={"setup": agents, "agent": agents, "grade": graders},
+            labels=labels,
+            sights=Sights(
+                parsed, context.process_env, [resources.temporary, resources.scratch.directory, context.cache_dir]
+            ),
+            resources=resources,
+            empty=fresh_directory(resources.scratch.directory),
+        )
+
+    def make_shared_runner(self, resources: RunResources) -> ProcessRunner | None:
+        """No process may serve several trials: it would see all of them."""
+        return None
+
+    async def run_trial(self, item: TrialItem, options: TrialOptions) -> LocalOutcome:
+        """Run and grade one item; raises BackendError only when the backend was not prepared or is shut down."""
+        resources = self._usable()
+        return await Trial(resources, partial(self._ready().of_trial, options), None, item, options).run()
+
+    def make_grade_runner(self, request: GradeRequest, trial_id: str, env: dict[str, str]) -> ContainerRunner:
+        """Who starts the processes of graders when a recorded trajectory is graded."""
+        return self._ready().of_grading(request, trial_id, env)
+
+    async def shutdown(self) -> None:
+        """End what is left of the run and remove what its trials shared; idempotent."""
+        maker, self._maker = self._maker, None
+        if maker is not None:
+            try:
+                await _remove_left(maker.engine, maker.labels)
+            except EngineError as error:
+                maker.resources.context.on_warning(f"containers of the run may be left: {error}")
+        await super().shutdown()
+
+    def _ready(self) -> RunnerMaker:
+        if self._maker is None:
+            raise BackendError("the backend is not prepared or was shut down", code=UNAVAILABLE)
+        return self._maker
+
+
+async def _remove_left(engine: Engine, labels: Mapping[str, str]) -> None:
+    filters = [part for key, value in labels.items() for part in ("--filter", f"label={key}={value}")]
+    left = (await engine.call("ps", "--all", "--quiet", *filters)).split()
+    if left:
+        await engine.remove(left)
+
+
+def container() -> ContainerBackend:
+    """The backend that takes the engine that answers first."""
+    return ContainerBackend("container")
+
+
+def docker() -> ContainerBackend:
+    """The backend of docker."""
+    return ContainerBackend("docker")
+
+
+def podman() -> ContainerBackend:
+    """The backend of podman."""
+    return ContainerBackend("podman")

@@ -1,0 +1,136 @@
+"""From what the arguments name to an image that is there, and what there is to know of it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio.to_thread
+
+from vally import BackendError
+from vally_backend_container.config import ContainerArgs
+from vally_backend_container.engine import UNAVAILABLE, Engine, EngineError
+
+BUILD_SECONDS = 3600.0
+REPOSITORY = "vally-task"
+DEFAULT_DOCKERFILE = Path(__file__).parent / "task_image" / "Dockerfile"
+
+
+@dataclass(frozen=True)
+class Image:
+    """An image that is there. `name` is what the user knows it by, `digest` what it is by content."""
+
+    name: str
+    digest: str
+
+
+class Images:
+    """Finds, fetches and builds images; `say` tells the user of what takes long."""
+
+    def __init__(self, engine: Engine, args: ContainerArgs, base: Path, say: Callable[[str], None]) -> None:
+        self._engine = engine
+        self._args = args
+        self._base = base
+        self._say = say
+
+    async def task(self) -> Image:
+        """The image of set-up commands and agents. Raises BackendError."""
+        if self._args.image is not None:
+            return await self.named(self._args.image)
+        given = self._args.dockerfile
+        if given is None:
+            return await self._built(DEFAULT_DOCKERFILE)
+        dockerfile = self._base / Path(given).expanduser()
+        if not dockerfile.is_file():
+            raise _unusable(f"the file '{dockerfile}' of 'dockerfile' does not exist")
+        return await self._built(dockerfile.resolve())
+
+    async def named(self, name: str) -> Image:
+        """An image by its name, fetched when `pull` says so. Raises BackendError."""
+        found = None if self._args.pull == "always" else await self._digest(name)
+        if found is not None:
+            return Image(name, found)
+        if self._args.pull == "never":
+            raise _unusable(f"there is no image '{name}', and 'pull=never' forbids to fetch it")
+        self._say(f"fetching image '{name}'")
+        await self._call(f"image '{name}' cannot be fetched", "pull", "--quiet", *self._platform(), name)
+        return await self._present(name)
+
+    async def _built(self, dockerfile: Path) -> Image:
+        """Build once per content of the file and its directory; the tag says which."""
+        directory = dockerfile.parent
+        try:
+            digest = await anyio.to_thread.run_sync(context_digest, dockerfile, self._args.platform or "")
+        except OSError as error:
+            raise _unusable(f"the directory of '{dockerfile}' cannot be read: {error}") from error
+        name = f"{REPOSITORY}:{digest[:24]}"
+        found = await self._digest(name)
+        if found is not None:
+            return Image(name, found)
+        self._say(f"building image '{name}' from '{dockerfile}'")
+        pull = ["--pull"] if self._args.pull == "always" else []
+        words = ["build", "--quiet", *pull, *self._platform(), "--tag", name, "--file", str(dockerfile), str(directory)]
+        await self._call(f"no image can be built from '{dockerfile}'", *words)
+        return await self._present(name)
+
+    def _platform(self) -> list[str]:
+        return [] if self._args.platform is None else ["--platform", self._args.platform]
+
+    async def _call(self, what: str, *words: str) -> None:
+        try:
+            await self._engine.call(*words, seconds=BUILD_SECONDS)
+        except EngineError as error:
+            raise _unusable(f"{what}: {error}") from None
+
+    async def _digest(self, name: str) -> str | None:
+        """What an image is by content; None when it is not there."""
+        try:
+            text = await self._engine.call("image", "inspect", "--format", "{{.Id}}", name)
+        except EngineError as error:
+            if error.returncode is None:
+                raise _unusable(str(error)) from None
+            return None
+        return "sha256:" + text.strip().removeprefix("sha256:")
+
+    async def _present(self, name: str) -> Image:
+        found = await self._digest(name)
+        if found is None:
+            raise _unusable(f"the engine made image '{name}' and does not know it now")
+        return Image(name, found)
+
+
+def _unusable(problem: str) -> BackendError:
+    return BackendError(problem, code=UNAVAILABLE)
+
+
+def context_digest(dockerfile: Path, platform: str) -> str:
+    """SHA-256 (hex) over a Dockerfile, the platform, and names, modes and contents of all in its directory.
+
+    Raises OSError.
+    """
+    digest = hashlib.sha256(f"1\0{platform}\0{dockerfile.name}\0".encode())
+    for path in _below(dockerfile.parent):
+        found = path.lstat()
+        digest.update(os.fsencode(path.relative_to(dockerfile.parent)) + f"\0{found.st_mode:o}\0".encode())
+        if stat.S_ISLNK(found.st_mode):
+            digest.update(os.fsencode(path.readlink()) + b"\0")
+        elif stat.S_ISREG(found.st_mode):
+            with path.open("rb") as file:
+                digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()
+
+
+def _below(directory: Path) -> Iterator[Path]:
+    with os.scandir(directory) as entries:
+        found = sorted(entries, key=lambda entry: entry.name)
+    for entry in found:
+        # Python writes its caches whenever it likes; no image is meant to depend on them.
+        if entry.name == "__pycache__":
+            continue
+        yield Path(entry.path)
+        if entry.is_dir(follow_symlinks=False):
+            yield from _below(Path(entry.path))

@@ -1,0 +1,96 @@
+"""Proving that containers of an image can be made, and learning who and what is in them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from vally import BackendError
+from vally_backend_container.config import ContainerArgs
+from vally_backend_container.containers import Identity, confined, labelled
+from vally_backend_container.engine import UNAVAILABLE, Engine, EngineError
+from vally_backend_container.images import Image
+
+PROBE = 'printf "%s\\n" "$(id -u)" "$(id -g)" "$PATH" "$(command -v perl)"'
+_BROKEN_PROMISE = re.compile(r"ignored|not support|discarded", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class _Seen:
+    uid: int
+    gid: int
+    path: str
+    perl: str | None
+
+
+class Prober:
+    """Starts containers as trials will; `say` hears of limits that the engine cannot enforce."""
+
+    def __init__(
+        self, engine: Engine, args: ContainerArgs, labels: Mapping[str, str], say: Callable[[str], None]
+    ) -> None:
+        self._engine = engine
+        self._args = args
+        self._labels = labels
+        self._say = say
+
+    async def identify(self, image: Image) -> Identity:
+        """Who processes in containers of an image are. Raises BackendError."""
+        engine, user = self._engine, self._args.user
+        caller = _caller(engine)
+        if user is None:
+            words = ["--user", f"{caller[0]}:{caller[1]}"]
+            if engine.maps_users:
+                words = ["--user", f"{os.geteuid()}:{os.getegid()}", "--userns", "keep-id"]
+            return _identity(image, await self._probe(image, words), words, caller)
+        seen = await self._probe(image, ["--user", user])
+        words = ["--user", f"{seen.uid}:{seen.gid}"]
+        if engine.maps_users:
+            # The caller becomes that user inside, so that files need not change hands.
+            words += ["--userns", f"keep-id:uid={seen.uid},gid={seen.gid}"]
+            return _identity(image, await self._probe(image, words), words, caller)
+        return _identity(image, seen, words, caller, foreign=(seen.uid, seen.gid) != caller)
+
+    async def _probe(self, image: Image, words: list[str]) -> _Seen:
+        options = [*confined(self._engine, self._args, "none"), *labelled(self._labels), *words, *self._args.engine_arg]
+        command = ["run", "--rm", *options, image.digest, "-c", PROBE]
+        try:
+            told, notices = await self._engine.call_with_notices(*command, seconds=self._args.startup_timeout)
+        except EngineError as error:
+            raise BackendError(
+                f"{self._engine.name} cannot start a container of image '{image.name}': {error}", code=UNAVAILABLE
+            ) from None
+        for line in notices.splitlines():
+            if _BROKEN_PROMISE.search(line):
+                self._say(f"{self._engine.name}: {line.strip()}")
+        lines = told.splitlines()
+        if len(lines) < 3 or not (lines[0].isdecimal() and lines[1].isdecimal()):
+            raise BackendError(
+                f"image '{image.name}' lacks what trials need: /bin/sh with 'id' and 'printf'", code=UNAVAILABLE
+            )
+        return _Seen(int(lines[0]), int(lines[1]), lines[2], lines[3] if len(lines) > 3 and lines[3] else None)
+
+
+def _caller(engine: Engine) -> tuple[int, int]:
+    """Who the caller is for the engine: one without root maps root inside to the caller."""
+    if engine.rootless or not hasattr(os, "geteuid"):
+        return 0, 0
+    return os.geteuid(), os.getegid()
+
+
+def _identity(
+    image: Image, seen: _Seen, words: list[str], caller: tuple[int, int], *, foreign: bool = False
+) -> Identity:
+    return Identity(
+        image=image.digest,
+        name=image.name,
+        uid=seen.uid,
+        gid=seen.gid,
+        words=tuple(words),
+        path=seen.path,
+        perl=seen.perl,
+        foreign=foreign,
+        caller=f"{caller[0]}:{caller[1]}",
+    )

@@ -1,0 +1,284 @@
+"""Starting the processes of a trial, or of a grading, in a container."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+import anyio
+import anyio.to_thread
+
+from vally import BackendError, Completed, ExecutorError, LocalProcessRunner, ProcessStartError, communicate
+from vally_backend_container.containers import Container, Recipe
+from vally_backend_container.engine import UNAVAILABLE, EngineError
+from vally_backend_container.launching import PREFIX, launched, prefixed
+from vally_backend_container.limits import LimitsHit
+from vally_backend_container.ownership import change_owner, foreign_in
+from vally_backend_container.processes import GRACE_SECONDS, ContainerProcess
+from vally_backend_local import GRADER_INPUT, remove_tree
+
+MAX_BYTES = 10 * 2**20
+Part = Literal["setup", "agent", "grade"]
+
+
+@dataclass(frozen=True)
+class Variables:
+    """What of an environment made for this machine is meant for a container.
+
+    `dropped` are variables, with their values, that tell of this machine or are not for these processes; `private` are
+    those that are set when the environment has none left. `search` are directories of this machine that can be found
+    after those of the image.
+    """
+
+    trial_id: str
+    dropped: Mapping[str, str] = field(default_factory=dict)
+    private: Mapping[str, str] = field(default_factory=dict)
+    image_path: str = os.defpath
+    search: tuple[Path, ...] = ()
+
+    def inside(self, env: Mapping[str, str]) -> dict[str, str]:
+        """The environment of a process in the container."""
+        kept = {name: value for name, value in env.items() if self.dropped.get(name) != value}
+        return {**self.private, **kept, "PATH": self._path(env.get("PATH", "")), "VALLY_TRIAL": self.trial_id}
+
+    def _path(self, given: str) -> str:
+        here = [
+            place for place in given.split(os.pathsep) if any(Path(place).is_relative_to(top) for top in self.search)
+        ]
+        return os.pathsep.join(dict.fromkeys([*self.image_path.split(os.pathsep), *here]))
+
+
+class ContainerRunner:
+    """Runs the processes of one part of a trial in one container, which is made when the first of them is.
+
+    See `ProcessRunner`. `inner` starts the engine's clients on this machine; `control` is a directory of the run in
+    which launchers write what they have to tell. `owned` are directories that go back to the caller afterwards.
+    """
+
+    def __init__(
+        self,
+        part: Part,
+        recipe: Recipe,
+        inner: LocalProcessRunner,
+        variables: Variables,
+        env: Mapping[str, str],
+        *,
+        cwd: Path,
+        control: Path,
+        owned: tuple[Path, ...] = (),
+        eager: bool = False,
+        on_close: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.network: Literal["host", "model", "none"] = _network(recipe.network)
+        self._part: Part = part
+        self._recipe = recipe
+        self._inner = inner
+        self._variables = variables
+        self._env = dict(env)
+        self._cwd = cwd
+        self._control = control
+        self._owned = owned
+        self._eager = eager
+        self._on_close = on_close
+        self._container: Container | None = None
+        self._lock = anyio.Lock()
+        self._remarks: list[str] = []
+
+    @property
+    def used(self) -> bool:
+        """Whether there is a container, or was one."""
+        return self._inner.used
+
+    def remarks(self) -> list[str]:
+        """Which limits the processes ran into; each is told once."""
+        told, self._remarks = self._remarks, []
+        return told
+
+    async def open(self) -> None:
+        """Start the container when an agent is sure to need it. Raises what a start raises."""
+        if self._eager:
+            await self._ready()
+
+    def wrap(self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
+        """Return command and environment for a library that starts the process itself. Raises `ProcessStartError`."""
+        self._check_directory(argv[0], cwd)
+        if self._container is None:
+            container = Container(self._recipe, self._inner, self._part)
+            try:
+                container.start_now()
+            except EngineError as error:
+                raise ProcessStartError("EIO", self._problem(error)) from None
+            self._container = container
+        command, variables = self._entering(self._container, argv, cwd, env, self._report())
+        return self._inner.wrap(command, cwd=Path(os.sep), env=variables)
+
+    def mark(self, name: str, value: str) -> None:
+        """Know clients whose environment holds `name=value` as those of this trial."""
+        self._inner.mark(name, value)
+
+    async def start(
+        self, argv: Sequence[str], *, cwd: Path | None = None, env: Mapping[str, str] | None = None
+    ) -> ContainerProcess:
+        """Start a process with three pipes; `env` replaces the default environment.
+
+        Raises `ProcessStartError`, and what the start of a container raises.
+        """
+        place, report = cwd or self._cwd, self._report()
+        self._check_directory(argv[0], place)
+        container = await self._ready()
+        command, variables = self._entering(container, argv, place, self._env if env is None else env, report)
+        with anyio.CancelScope(shield=True):
+            client = await self._inner.start(command, cwd=Path(os.sep), env=variables)
+        exact = self._recipe.identity.perl is not None
+        process = ContainerProcess(client, container, report, exact=exact, give_up=self._remove)
+        try:
+            await process.started(argv[0], self._recipe.args.startup_timeout)
+        except BaseException:
+            await process.kill()
+            raise
+        return process
+
+    async def run(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
+        stdin: bytes = b"",
+        timeout: float | None = None,
+        max_bytes: int = MAX_BYTES,
+    ) -> Completed:
+        """Run a process to its end and return what it wrote; see `LocalProcessRunner.run`."""
+        process = await self.start(argv, cwd=cwd, env=env)
+        until = None if timeout is None else partial(anyio.sleep, timeout)
+        try:
+            return await communicate(process, stdin=stdin, max_bytes=max_bytes, until=until)
+        finally:
+            if process.returncode is None:
+                await process.terminate()
+
+    async def kill_all(self, grace: float = GRACE_SECONDS) -> int:
+        """End the container with all that is in it, then the clients; returns how many of these there were."""
+        if not self.used:
+            return 0
+        container = self._container
+        with anyio.CancelScope(shield=True):
+            if container is not None:
+                self._remarks += self._remarked(await container.limits_hit())
+                await self._remove()
+        return await self._inner.kill_all(grace)
+
+    def close(self) -> None:
+        """Say that nothing is left of the trial."""
+        self._inner.close()
+        remove_tree(self._control)
+        self._on_close()
+
+    async def _ready(self) -> Container:
+        async with self._lock:
+            if self._container is None:
+                self._container = await self._started()
+        return self._container
+
+    async def _started(self) -> Container:
+        container = Container(self._recipe, self._inner, self._part)
+        try:
+            await self._hand_over()
+            await container.start()
+        except EngineError as error:
+            await self._discard(container)
+            raise self._failure(error) from None
+        except BaseException:
+            await self._discard(container)
+            raise
+        return container
+
+    async def _remove(self) -> None:
+        container, self._container = self._container, None
+        if container is not None:
+            await self._discard(container)
+            await self._take_back()
+
+    async def _discard(self, container: Container) -> None:
+        try:
+            await container.remove()
+        except EngineError as error:
+            self._remarks.append(f"container '{container.name}' could not be removed: {error}")
+
+    async def _hand_over(self) -> None:
+        """Let the user of the image write where the caller alone could."""
+        identity = self._recipe.identity
+        if identity.foreign:
+            await change_owner(self._recipe, self._owned, f"{identity.uid}:{identity.gid}")
+
+    async def _take_back(self) -> None:
+        identity = self._recipe.identity
+        if not identity.foreign:
+            return
+        try:
+            left = await anyio.to_thread.run_sync(foreign_in, self._owned)
+            await change_owner(self._recipe, left, identity.caller)
+        except (EngineError, OSError) as error:
+            self._remarks.append(f"files of the user {identity.uid} could not be given back: {error}")
+
+    def _entering(
+        self, container: Container, argv: Sequence[str], cwd: Path, env: Mapping[str, str], report: Path
+    ) -> tuple[list[str], dict[str, str]]:
+        """The client's command and its environment for a process inside."""
+        inside = self._variables.inside(env)
+        self._show_grader_input(inside)
+        travelling = prefixed(inside)
+        names = [name for name in inside if PREFIX + name in travelling]
+        perl = self._recipe.identity.perl
+        command = launched([os.fspath(word) for word in argv], report, names, perl)
+        variables = {**self._recipe.engine.env, **travelling, "PERL_BADLANG": "0"}
+        given = [*travelling, *(["PERL_BADLANG"] if perl else [])]
+        return container.enter(command, cwd, given), variables
+
+    def _show_grader_input(self, inside: dict[str, str]) -> None:
+        """Copy what a grader may know to where its container sees it; the file appeared after the container."""
+        named = inside.get(GRADER_INPUT)
+        if named is not None:
+            copy = self._control / f"{secrets.token_hex(8)}.json"
+            shutil.copyfile(named, copy)
+            copy.chmod(0o644)
+            inside[GRADER_INPUT] = str(copy)
+
+    def _report(self) -> Path:
+        return self._control / secrets.token_hex(8)
+
+    def _check_directory(self, program: str, directory: Path) -> None:
+        """Say of a missing directory what would be said without a container."""
+        if not directory.is_dir():
+            number = errno.ENOTDIR if directory.exists() else errno.ENOENT
+            raise ProcessStartError.from_error(OSError(number, os.strerror(number), str(directory)), program)
+
+    def _problem(self, error: EngineError) -> str:
+        return f"{self._recipe.engine.name} cannot start a container of image '{self._recipe.identity.name}': {error}"
+
+    def _failure(self, error: EngineError) -> ExecutorError | BackendError:
+        if self._part == "agent":
+            return ExecutorError(self._problem(error), code="agent-start-failed", retryable=True)
+        return BackendError(self._problem(error), code=UNAVAILABLE)
+
+    def _remarked(self, hit: LimitsHit) -> list[str]:
+        args, found = self._recipe.args, []
+        if hit.memory:
+            found.append(
+                f"processes in the container were killed: its memory limit of {args.memory / 2**20:g} MiB was hit"
+            )
+        if hit.pids:
+            found.append(f"processes in the container could not be started: its limit of {args.pids} processes was hit")
+        return found
+
+
+def _network(name: str) -> Literal["host", "model", "none"]:
+    """What executors know of a network: whether they have one at all."""
+    return "none" if name == "none" else "model" if name == "model" else "host"

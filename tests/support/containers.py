@@ -1,0 +1,186 @@
+"""A real podman with an image of its own for tests, made without any registry of images.
+
+The image is bootstrapped once from the packages of this system's own distribution and kept for later runs. Any number
+of test processes may ask at once: the first makes it, the others wait. Tests are skipped, with the reason, where that
+cannot be done, as without root.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agents import agents_root, locked
+
+PACKAGES = "git,python3,procps"
+SECONDS = 900
+REFERENCE = """
+[containers]
+default_ulimits = ["nofile=1024:2048", "nproc=4096:4096"]
+[engine]
+runtime = "runc"
+cgroup_manager = "cgroupfs"
+events_logger = "file"
+"""
+"""What podman needs where there is neither systemd nor a control group of version 2, as in many CI machines."""
+
+
+class NoContainersError(Exception):
+    """Containers cannot be made here; the text is the reason."""
+
+
+@dataclass(frozen=True)
+class Podman:
+    """`env` leads podman to a storage of its own, in which `image` is; `args` are those of the backend."""
+
+    env: Mapping[str, str]
+    image: str
+
+    @property
+    def args(self) -> dict[str, str | list[str]]:
+        """Arguments of the backend. The Python of the tests must be found inside by the same path."""
+        prefix = Path(sys.base_prefix)
+        mounts = [f"{prefix}:{prefix}:ro"] if prefix == Path("/usr/local") else []
+        return {"image": self.image, **({"mount": mounts} if mounts else {})}
+
+    @property
+    def words(self) -> list[str]:
+        """The same as options of the command line."""
+        values = {name: value if isinstance(value, list) else [value] for name, value in self.args.items()}
+        return [
+            word for name, items in values.items() for item in items for word in ("--backend-args", f"{name}={item}")
+        ]
+
+    def run(self, *words: str, **options: Any) -> subprocess.CompletedProcess[str]:
+        """Call podman; raises `CalledProcessError`."""
+        facts = {"env": {**os.environ, **self.env}, "text": True, "capture_output": True, "timeout": SECONDS}
+        return subprocess.run(["podman", *words], check=True, **{**facts, **options})
+
+    def containers(self, label: str) -> list[str]:
+        """Names of the containers with a label."""
+        return self.run("ps", "--all", "--format", "{{.Names}}", "--filter", f"label={label}").stdout.split()
+
+
+def podman() -> Podman:
+    """A podman that works, else the test is skipped."""
+    import pytest
+
+    found = _found()
+    if isinstance(found, str):
+        pytest.skip(found)
+    return found
+
+
+@functools.cache
+def _found() -> Podman | str:
+    try:
+        return provide()
+    except NoContainersError as error:
+        return str(error)
+
+
+def provide() -> Podman:
+    """Make podman ready; raises `NoContainersError`."""
+    if sys.platform != "linux" or shutil.which("podman") is None:
+        raise NoContainersError("podman is not installed")
+    root = containers_root()
+    with locked(root.with_name(root.name + ".lock")):
+        archive = root_file_system(root)
+        return _with_image(root, archive)
+
+
+def containers_root() -> Path:
+    """Where images are kept between runs."""
+    return agents_root().with_name("containers")
+
+
+def root_file_system(root: Path) -> Path:
+    """An archive of a Debian, or of what else runs here, that agents can live in; raises `NoContainersError`."""
+    archive = root / f"root-{_key()}.tar"
+    if archive.exists():
+        return archive
+    if os.geteuid() != 0 or shutil.which("debootstrap") is None:
+        raise NoContainersError("an image can be bootstrapped by root and with debootstrap only")
+    mirror, suite = _mirror()
+    tree = root / "tree"
+    shutil.rmtree(tree, ignore_errors=True)
+    tree.mkdir(parents=True)
+    _run(["debootstrap", "--variant=minbase", f"--include={PACKAGES}", suite, str(tree), mirror])
+    node = shutil.which("node")
+    if node is not None:
+        shutil.copy(Path(node).resolve(), tree / "usr/bin/node")
+    made = archive.with_suffix(".new")
+    left_out = [
+        f"--exclude=./{path}" for path in ("var/cache/apt", "var/lib/apt/lists", "usr/share/doc", "usr/share/man")
+    ]
+    _run(["tar", "-C", str(tree), *left_out, "-cf", str(made), "."])
+    shutil.rmtree(tree)
+    made.rename(archive)
+    return archive
+
+
+def _key() -> str:
+    facts = [PACKAGES, Path("/etc/os-release").read_text(), shutil.which("node") or ""]
+    return hashlib.sha256("\0".join(facts).encode()).hexdigest()[:12]
+
+
+def _mirror() -> tuple[str, str]:
+    """Where apt gets the packages of this system from, and what it calls them."""
+    release = dict(line.split("=", 1) for line in Path("/etc/os-release").read_text().splitlines() if "=" in line)
+    suite = release.get("VERSION_CODENAME", "").strip('"')
+    form = "$(REPO_URI) $(RELEASE) $(COMPONENT)"
+    listed = _run(["apt-get", "indextargets", "--format", form, "Created-By: Packages"])
+    for line in listed.splitlines():
+        words = line.split()
+        if words[1:] == [suite, "main"]:
+            return words[0], suite
+    raise NoContainersError("apt does not tell where it gets the packages of this system from")
+
+
+def _with_image(root: Path, archive: Path) -> Podman:
+    """Import the archive, with the settings under which a container starts here."""
+    problem = ""
+    for name, settings in (("plain", ""), ("reference", REFERENCE)):
+        found = Podman(_settings(root, name, settings), f"vally-test:{archive.stem}")
+        try:
+            if subprocess.run(["podman", "image", "exists", found.image], env={**os.environ, **found.env}).returncode:
+                found.run("import", str(archive), found.image)
+            found.run("run", "--rm", "--network=none", "--memory=256m", "--pids-limit=50", found.image, "true")
+        except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
+            problem = str(getattr(error, "stderr", "") or error).strip()
+        else:
+            return found
+    raise NoContainersError(f"podman cannot start containers here: {problem[-500:]}")
+
+
+def _settings(root: Path, name: str, settings: str) -> dict[str, str]:
+    storage = f'[storage]\ndriver = "overlay"\ngraphroot = "{root}/storage"\nrunroot = "{root}/run"\n'
+    files = {"CONTAINERS_CONF": root / f"{name}.conf", "CONTAINERS_STORAGE_CONF": root / "storage.conf"}
+    files["CONTAINERS_CONF"].write_text(settings)
+    files["CONTAINERS_STORAGE_CONF"].write_text(storage)
+    return {variable: str(file) for variable, file in files.items()}
+
+
+def _run(words: list[str]) -> str:
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, timeout=SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise NoContainersError(f"{words[0]} failed: {error}") from error
+    if done.returncode != 0:
+        raise NoContainersError(f"{words[0]} failed: {(done.stderr or done.stdout).strip()[-500:]}")
+    return done.stdout
+
+
+if __name__ == "__main__":
+    try:
+        print(provide().image)
+    except NoContainersError as missing:
+        raise SystemExit(str(missing)) from None
