@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from vally.errors import BackendError, ExecutorError
-from vally.testing.contracts.backend_subject import BackendSubject, details, entry, python_command, run_trial
+from vally.testing.contracts.backend_subject import Args, BackendSubject, details, entry, python_command, run_trial
 from vally.testing.contracts.case import Case
 from vally.testing.contracts.probes import PROBES
 from vally.testing.executors import ScriptedExecutor, Wait
@@ -31,13 +31,13 @@ STOP_LIMIT_S = 20.0
 
 def backend_contract(
     factory: BackendSpec | Callable[[], Any],
-    args: Mapping[str, str | list[str]] | Callable[[], Mapping[str, str | list[str]]] | None = None,
-    env: Mapping[str, str] | None = None,
+    args: Args | Callable[[], Args] | None = None,
+    env: Mapping[str, str] | Callable[[], Mapping[str, str]] | None = None,
 ) -> list[Case]:
     """Cases every backend passes; `factory` is its record, or makes the object.
 
-    `args` is what `prepare` is given, or makes it when a case starts. `env` are variables of the run's environment
-    beside those that every program needs.
+    `args` is what `prepare` is given, `env` are variables of the run beside those that every program needs. What takes
+    long to make is given by a function, which is called when a case starts.
     """
     checks = {
         "environment-order": _environment_order,
@@ -55,7 +55,7 @@ def backend_contract(
         "shutdown": _shutdown,
         "many-at-once": _many,
     }
-    return [Case(name, check, BackendSubject(factory, args or {}, env)) for name, check in checks.items()]
+    return [Case(name, check, BackendSubject(factory, args or {}, env or {})) for name, check in checks.items()]
 
 
 async def _environment_order(subject: BackendSubject, directory: Path) -> None:

@@ -23,18 +23,22 @@ if TYPE_CHECKING:
     from vally.run.trial import TrialOutcome
 
 
+Args = Mapping[str, str | list[str]]
+"""What `prepare` is given."""
+
+
 class BackendSubject:
     """The backend under contract."""
 
     def __init__(
         self,
         factory: BackendSpec | Callable[[], Any],
-        args: Mapping[str, str | list[str]] | Callable[[], Mapping[str, str | list[str]]],
-        env: Mapping[str, str] | None = None,
+        args: Args | Callable[[], Args],
+        env: Mapping[str, str] | Callable[[], Mapping[str, str]],
     ) -> None:
         self._factory = factory
         self._args = args
-        self._env = dict(env or {})
+        self._env = env
 
     def create(self) -> Any:
         """A new backend object."""
@@ -49,7 +53,8 @@ class BackendSubject:
         """A backend that is ready, shut down afterwards."""
         backend = self.create()
         args = self._args() if callable(self._args) else self._args
-        await backend.prepare(args, run_context(directory, process_env=process_environment(self._env)))
+        env = self._env() if callable(self._env) else self._env
+        await backend.prepare(args, run_context(directory, process_env=process_environment(env)))
         try:
             yield backend
         finally:

@@ -14,7 +14,7 @@ from vally_backend_container.making import RunnerMaker, fresh_directory
 from vally_backend_container.mounts import Sights
 from vally_backend_container.probing import Prober
 from vally_backend_container.runner import ContainerRunner
-from vally_backend_local import LocalArgs, LocalBackend, LocalOutcome, RunResources, Trial
+from vally_backend_local import LocalArgs, LocalBackend, LocalOutcome, RunResources, Trial, model_relays
 
 
 class ContainerBackend(LocalBackend):
@@ -65,7 +65,9 @@ class ContainerBackend(LocalBackend):
     async def run_trial(self, item: TrialItem, options: TrialOptions) -> LocalOutcome:
         """Run and grade one item; raises BackendError only when the backend was not prepared or is shut down."""
         resources = self._usable()
-        return await Trial(resources, partial(self._ready().of_trial, options), None, item, options).run()
+        async with model_relays() as relays:
+            make = partial(self._ready().of_trial, options, relays)
+            return await Trial(resources, make, None, item, options).run()
 
     def make_grade_runner(self, request: GradeRequest, trial_id: str, env: dict[str, str]) -> ContainerRunner:
         """Who starts the processes of graders when a recorded trajectory is graded."""

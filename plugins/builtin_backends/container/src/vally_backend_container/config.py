@@ -129,7 +129,7 @@ class ContainerArgs(LocalArgs):
     image: str | None = Field(default=None, min_length=1)
     dockerfile: str | None = Field(default=None, min_length=1)
     grade_image: str | None = Field(default=None, min_length=1)
-    network: Network = "none"
+    network: Network = "model"
     grade_network: Network = "none"
     setup_network: Network = "bridge"
     memory: Memory = 4 * 2**30

@@ -15,6 +15,7 @@ from vally_backend_container.config import ContainerArgs, Mount
 from vally_backend_container.engine import Engine, EngineError, said
 from vally_backend_container.launching import IDLE, ending
 from vally_backend_container.limits import LimitsHit, limits_hit
+from vally_backend_local import ForwarderKind
 
 SIGNAL_SECONDS = 10.0
 SHELL = "/bin/sh"
@@ -35,6 +36,7 @@ class Identity:
     words: tuple[str, ...]
     path: str
     perl: str | None
+    forwarder: tuple[ForwarderKind, str] | None = None
     foreign: bool = False
     caller: str = "0:0"
 
@@ -67,7 +69,17 @@ class Recipe:
 
 def confined(engine: Engine, args: ContainerArgs, network: str) -> list[str]:
     """Options of `run` that every container has; those of the caller may follow."""
-    words = ["--pull", "never", "--network", network, "--entrypoint", SHELL, "--workdir", "/"]
+    # With a way to its model only, an agent has no network, and the way is a socket.
+    words = [
+        "--pull",
+        "never",
+        "--network",
+        "none" if network == "model" else network,
+        "--entrypoint",
+        SHELL,
+        "--workdir",
+        "/",
+    ]
     words += ["--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--read-only"]
     # Nobody's files get other labels of SELinux because a trial looked at them.
     words += ["--security-opt", "label=disable", "--log-driver", "none", "--no-healthcheck"]

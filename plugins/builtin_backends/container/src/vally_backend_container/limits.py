@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from vally_backend_container.config import ContainerArgs
 from vally_backend_container.engine import Engine, EngineError
 
 CONTROL_GROUPS = Path("/sys/fs/cgroup")
@@ -24,6 +25,18 @@ class LimitsHit:
 
     memory: int = 0
     pids: int = 0
+
+    def remarks(self, args: ContainerArgs) -> list[str]:
+        """What to tell of it, in one line for each limit."""
+        found = []
+        if self.memory:
+            size = f"{args.memory / 2**20:g} MiB"
+            found.append(f"processes in the container were killed: its memory limit of {size} was reached")
+        if self.pids:
+            found.append(
+                f"processes in the container could not be started: its limit of {args.pids} processes was reached"
+            )
+        return found
 
 
 async def limits_hit(engine: Engine, container: str) -> LimitsHit:

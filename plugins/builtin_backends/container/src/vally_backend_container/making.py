@@ -14,8 +14,20 @@ from vally_backend_container.config import ContainerArgs, Mount
 from vally_backend_container.containers import Identity, Recipe
 from vally_backend_container.engine import Engine
 from vally_backend_container.mounts import Sights, checked_home, distinct
-from vally_backend_container.runner import ContainerRunner, Part, Variables
-from vally_backend_local import Place, Runners, RunResources, keeps_home, remove_tree, withheld_variables
+from vally_backend_container.runner import ContainerRunner, Part
+from vally_backend_container.variables import Variables
+from vally_backend_local import (
+    ModelRelays,
+    Place,
+    Runners,
+    RunResources,
+    keeps_home,
+    project_places,
+    proxy_variables,
+    remove_tree,
+    shows_any,
+    withheld_variables,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +57,7 @@ class _Wanted:
     dropped: Mapping[str, str]
     hidden: tuple[Path, ...] = ()
     eager: bool = False
+    relays: ModelRelays | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +72,7 @@ class RunnerMaker:
     resources: RunResources
     empty: Path
 
-    def of_trial(self, options: TrialOptions, place: Place, env: dict[str, str]) -> Runners:
+    def of_trial(self, options: TrialOptions, relays: ModelRelays, place: Place, env: dict[str, str]) -> Runners:
         """The runners of a trial. Raises BackendError when it cannot be confined as it should."""
         item, directories, args, sights = place.item, place.directories, self.args, self.sights
         directories.make_private()
@@ -78,11 +91,12 @@ class RunnerMaker:
         common = sights.common(item, options, writable, fresh_directory(directories.run))
         here, hidden = _of_this_machine(options.process_env), (directories.git,)
         passed = getattr(options.executor_config, "pass_env", None) or ()
-        dropped = {name: value for name, value in here.items() if name not in passed}
+        proxies = {} if args.network == "host" else proxy_variables(options.process_env)
+        dropped = {**{name: value for name, value in here.items() if name not in passed}, **proxies}
         seen, needed = [*common, *sights.agent(item, options)], hasattr(options.executor, "host_paths")
         return Runners(
             setup=self._runner(scene, _Wanted("setup", args.setup_network, common, here, hidden)),
-            agent=self._runner(scene, _Wanted("agent", args.network, seen, dropped, hidden, eager=needed)),
+            agent=self._runner(scene, _Wanted("agent", args.network, seen, dropped, hidden, needed, relays)),
             grade=self._runner(scene, self._graders(item, options, common, hidden)),
         )
 
@@ -90,7 +104,10 @@ class RunnerMaker:
         """The runner of graders when a recorded trajectory is graded. Raises BackendError."""
         item, options = request.item, request.options
         private = fresh_directory(self.resources.scratch.directory)
-        workspace = [] if request.work_dir is None else [request.work_dir.resolve()]
+        project = [path.resolve() for path in project_places(item)]
+        recorded = [] if request.work_dir is None else [request.work_dir.resolve()]
+        # One in which the project lies is not for graders to change.
+        workspace = [path for path in recorded if not shows_any(path, project)]
         scene = _Scene(
             trial_id=trial_id,
             env=env,
@@ -100,7 +117,7 @@ class RunnerMaker:
             removable_dirs=(private,),
             on_close=partial(remove_tree, private),
         )
-        common = self.sights.common(item, options, scene.owned, private)
+        common = [Mount(path, path) for path in recorded] + self.sights.common(item, options, scene.owned, private)
         return self._runner(scene, self._graders(item, options, common))
 
     def _graders(
@@ -152,6 +169,7 @@ class RunnerMaker:
             control=control,
             owned=scene.owned,
             eager=wanted.eager,
+            relays=wanted.relays if wanted.network == "model" else None,
             on_close=scene.on_close,
         )
 

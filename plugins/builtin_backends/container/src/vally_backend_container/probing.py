@@ -12,8 +12,18 @@ from vally_backend_container.config import ContainerArgs
 from vally_backend_container.containers import Identity, confined, labelled
 from vally_backend_container.engine import UNAVAILABLE, Engine, EngineError
 from vally_backend_container.images import Image
+from vally_backend_local import ForwarderKind
 
-PROBE = 'printf "%s\\n" "$(id -u)" "$(id -g)" "$PATH" "$(command -v perl)"'
+_FORWARDERS: dict[ForwarderKind, str] = {"python": "python3", "node": "node", "socat": "socat"}
+"""Programs that lead an agent to its model, as images call them."""
+_TOLD = (
+    "$(id -u)",
+    "$(id -g)",
+    "$PATH",
+    "$(command -v perl)",
+    *(f"$(command -v {name})" for name in _FORWARDERS.values()),
+)
+PROBE = "printf '%s\\n' " + " ".join(f'"{word}"' for word in _TOLD)
 _BROKEN_PROMISE = re.compile(r"ignored|not support|discarded", re.IGNORECASE)
 
 
@@ -23,6 +33,16 @@ class _Seen:
     gid: int
     path: str
     perl: str | None
+    forwarder: tuple[ForwarderKind, str] | None
+
+    @classmethod
+    def of(cls, lines: list[str]) -> _Seen | None:
+        """What the probe told; None when it could not tell."""
+        if len(lines) != len(_TOLD) or not (lines[0].isdecimal() and lines[1].isdecimal()):
+            return None
+        uid, gid, path, perl, *programs = lines
+        found = [(kind, program) for kind, program in zip(_FORWARDERS, programs, strict=True) if program]
+        return cls(int(uid), int(gid), path, perl or None, found[0] if found else None)
 
 
 class Prober:
@@ -65,12 +85,12 @@ class Prober:
         for line in notices.splitlines():
             if _BROKEN_PROMISE.search(line):
                 self._say(f"{self._engine.name}: {line.strip()}")
-        lines = told.splitlines()
-        if len(lines) < 3 or not (lines[0].isdecimal() and lines[1].isdecimal()):
+        seen = _Seen.of(told.removesuffix("\n").split("\n"))
+        if seen is None:
             raise BackendError(
                 f"image '{image.name}' lacks what trials need: /bin/sh with 'id' and 'printf'", code=UNAVAILABLE
             )
-        return _Seen(int(lines[0]), int(lines[1]), lines[2], lines[3] if len(lines) > 3 and lines[3] else None)
+        return seen
 
 
 def _caller(engine: Engine) -> tuple[int, int]:
@@ -91,6 +111,7 @@ def _identity(
         words=tuple(words),
         path=seen.path,
         perl=seen.perl,
+        forwarder=seen.forwarder,
         foreign=foreign,
         caller=f"{caller[0]}:{caller[1]}",
     )

@@ -7,7 +7,6 @@ import os
 import secrets
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -15,44 +14,26 @@ from typing import Literal
 import anyio
 import anyio.to_thread
 
-from vally import BackendError, Completed, ExecutorError, LocalProcessRunner, ProcessStartError, communicate
+from vally import (
+    BackendError,
+    Completed,
+    ExecutorError,
+    LocalProcessRunner,
+    ProcessStartError,
+    ProviderConfig,
+    communicate,
+)
 from vally_backend_container.containers import Container, Recipe
 from vally_backend_container.engine import UNAVAILABLE, EngineError
 from vally_backend_container.launching import PREFIX, launched, prefixed
-from vally_backend_container.limits import LimitsHit
 from vally_backend_container.ownership import change_owner, foreign_in
 from vally_backend_container.processes import GRACE_SECONDS, ContainerProcess
-from vally_backend_local import GRADER_INPUT, remove_tree
+from vally_backend_container.variables import Variables
+from vally_backend_local import GRADER_INPUT, Forward, ModelRelays, forwarder_command, remove_tree
 
 MAX_BYTES = 10 * 2**20
+FORWARDER_SECONDS = 30.0
 Part = Literal["setup", "agent", "grade"]
-
-
-@dataclass(frozen=True)
-class Variables:
-    """What of an environment made for this machine is meant for a container.
-
-    `dropped` are variables, with their values, that tell of this machine or are not for these processes; `private` are
-    those that are set when the environment has none left. `search` are directories of this machine that can be found
-    after those of the image.
-    """
-
-    trial_id: str
-    dropped: Mapping[str, str] = field(default_factory=dict)
-    private: Mapping[str, str] = field(default_factory=dict)
-    image_path: str = os.defpath
-    search: tuple[Path, ...] = ()
-
-    def inside(self, env: Mapping[str, str]) -> dict[str, str]:
-        """The environment of a process in the container."""
-        kept = {name: value for name, value in env.items() if self.dropped.get(name) != value}
-        return {**self.private, **kept, "PATH": self._path(env.get("PATH", "")), "VALLY_TRIAL": self.trial_id}
-
-    def _path(self, given: str) -> str:
-        here = [
-            place for place in given.split(os.pathsep) if any(Path(place).is_relative_to(top) for top in self.search)
-        ]
-        return os.pathsep.join(dict.fromkeys([*self.image_path.split(os.pathsep), *here]))
 
 
 class ContainerRunner:
@@ -74,6 +55,7 @@ class ContainerRunner:
         control: Path,
         owned: tuple[Path, ...] = (),
         eager: bool = False,
+        relays: ModelRelays | None = None,
         on_close: Callable[[], None] = lambda: None,
     ) -> None:
         self.network: Literal["host", "model", "none"] = _network(recipe.network)
@@ -86,7 +68,9 @@ class ContainerRunner:
         self._control = control
         self._owned = owned
         self._eager = eager
+        self._relays = relays
         self._on_close = on_close
+        self._forwarded: set[Forward] = set()
         self._container: Container | None = None
         self._lock = anyio.Lock()
         self._remarks: list[str] = []
@@ -122,6 +106,20 @@ class ContainerRunner:
     def mark(self, name: str, value: str) -> None:
         """Know clients whose environment holds `name=value` as those of this trial."""
         self._inner.mark(name, value)
+
+    async def reach_provider(self, provider: ProviderConfig, warn: Callable[[str], None]) -> ProviderConfig:
+        """The provider as it is, or behind a loopback port of the container. Raises `ExecutorError`."""
+        if self._relays is None:
+            return await self._inner.reach_provider(provider, warn)
+        if self._recipe.identity.forwarder is None:
+            raise ExecutorError(
+                f"image '{self._recipe.identity.name}' has none of python3, node and socat, one of which leads the "
+                "agent to its model; add one, or give the agent a network with --backend-args network=bridge",
+                code="unsupported-option",
+            )
+        told = await self._relays.reach(provider, self._control, warn)
+        await self._forward(await self._ready())
+        return told
 
     async def start(
         self, argv: Sequence[str], *, cwd: Path | None = None, env: Mapping[str, str] | None = None
@@ -171,9 +169,12 @@ class ContainerRunner:
         container = self._container
         with anyio.CancelScope(shield=True):
             if container is not None:
-                self._remarks += self._remarked(await container.limits_hit())
+                self._remarks += (await container.limits_hit()).remarks(self._recipe.args)
                 await self._remove()
-        return await self._inner.kill_all(grace)
+        found = await self._inner.kill_all(grace)
+        if self._relays is not None:
+            self._relays.close()
+        return found
 
     def close(self) -> None:
         """Say that nothing is left of the trial."""
@@ -198,7 +199,24 @@ class ContainerRunner:
         except BaseException:
             await self._discard(container)
             raise
+        self._forwarded.clear()
+        await self._forward(container)
         return container
+
+    async def _forward(self, container: Container) -> None:
+        """Lead ports inside to the sockets of relays that were opened since."""
+        forwarder = self._recipe.identity.forwarder
+        missing = [item for item in (self._relays.forwards if self._relays else ()) if item not in self._forwarded]
+        if not missing or forwarder is None:
+            return
+        self._forwarded.update(missing)
+        kind, program = forwarder
+        command = container.enter(forwarder_command(kind, program, missing), Path(os.sep), ())
+        client = await self._inner.start(command, cwd=Path(os.sep), env=self._recipe.engine.env)
+        # Socat says nothing when it listens, and agents ask again when nobody does yet.
+        if kind != "socat":
+            with anyio.move_on_after(FORWARDER_SECONDS):
+                await client.stdout.receive()
 
     async def _remove(self) -> None:
         container, self._container = self._container, None
@@ -267,16 +285,6 @@ class ContainerRunner:
         if self._part == "agent":
             return ExecutorError(self._problem(error), code="agent-start-failed", retryable=True)
         return BackendError(self._problem(error), code=UNAVAILABLE)
-
-    def _remarked(self, hit: LimitsHit) -> list[str]:
-        args, found = self._recipe.args, []
-        if hit.memory:
-            found.append(
-                f"processes in the container were killed: its memory limit of {args.memory / 2**20:g} MiB was hit"
-            )
-        if hit.pids:
-            found.append(f"processes in the container could not be started: its limit of {args.pids} processes was hit")
-        return found
 
 
 def _network(name: str) -> Literal["host", "model", "none"]:
