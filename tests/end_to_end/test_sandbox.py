@@ -8,91 +8,35 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
+from confined import (
+    EXPECTED,
+    FORK_BOMB,
+    JUDGE_KEY,
+    READS,
+    SAME,
+    SOCKET,
+    Project,
+    as_nobody,
+    shell_grader,
+    timeless,
+)
 from programs import records_of, until
 
 from vally.processes import find_marked
-from vally.testing import CliResult, run_cli, tree_digest
+from vally.testing import tree_digest
 
 pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
-EXPECTED = "the expected answer is 42"
-JUDGE_KEY = "canary-41c7-judge-key"
-
-
-class Project:
-    """A project with secrets, and a run of agents that are shell scripts."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root / "project"
-        self.outside = root / "outside"
-        for path in (self.root, self.outside):
-            path.mkdir()
-        (self.root / "expected.txt").write_text(EXPECTED)
-
-    def stimulus(self, script: str, *graders: Mapping[str, Any], name: str = "s", **keys: Any) -> dict[str, Any]:
-        return {"name": name, "prompt": script, "graders": list(graders), **keys}
-
-    def write(self, *stimuli: Mapping[str, Any], timeout: str = "60s", **config: Any) -> None:
-        chosen = {"command": ["/bin/sh", "-c", "sh -s 2>&1"], **config}
-        defaults = {"executor": {"name": "command", "config": chosen}, "timeout": timeout}
-        spec = {"name": "e", "defaults": defaults, "stimuli": list(stimuli)}
-        (self.root / "eval.yaml").write_text(json.dumps(spec))
-
-    def evaluate(self, *words: str, backend: str = "sandbox", env: Mapping[str, str] | None = None) -> CliResult:
-        shutil.rmtree(self.root / "out", ignore_errors=True)
-        arguments = ["eval", "-e", "eval.yaml", "--backend", backend, "--output-dir", "out", *words]
-        result = run_cli(arguments, cwd=self.root, env=env)
-        assert "Traceback" not in result.stderr
-        return result
-
-    def records(self) -> list[dict[str, Any]]:
-        return records_of(self.root)[:-1]
-
-    def output(
-        self,
-        script: str,
-        *words: str,
-        env: Mapping[str, str] | None = None,
-        config: Mapping[str, Any] | None = None,
-    ) -> str:
-        """What one agent says."""
-        self.write(self.stimulus(script), **(config or {}))
-        self.evaluate(*words, env=env)
-        (record,) = self.records()
-        assert record["backend"] == "sandbox"
-        assert record["status"] == "success", record.get("errorInfo")
-        return str(record["trajectory"]["output"])
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Iterator[Project]:
-    made = Project(tmp_path)
+    made = Project(tmp_path, "sandbox")
     yield made
     assert list(made.outside.iterdir()) == []
-
-
-def shell_grader(line: str) -> dict[str, Any]:
-    return {"type": "run-command", "config": {"command": "sh", "args": ["-c", line]}}
-
-
-READS = {
-    "spec": "cat {root}/eval.yaml",
-    "expected": "cat {root}/expected.txt",
-    "project": "ls -A {root} | grep .",
-    "expected-by-process": "cat /proc/1/root{root}/expected.txt",
-    "home": "cat {home}/.netrc",
-    "password-hashes": "cat /etc/shadow /etc/shadow- | grep .",
-    "host-keys": "ls /etc/ssh | grep .",
-    "results": "ls -d {root}/out",
-    "cache": "ls {cache} | grep .",
-    "environment-of-vally": "cat /proc/*/environ | tr '\\0' '\\n' | grep canary",
-    "command-line-of-vally": "cat /proc/*/cmdline | tr '\\0' ' ' | grep '[e]val.yaml'",
-    "other-trials": "ls -d {tmp}/vally-trial-*/home {tmp}/vally-run-*/* | grep -v $(basename $(dirname $HOME))",
-}
 
 
 @pytest.mark.parametrize("attempt", READS)
@@ -147,16 +91,6 @@ def test_there_is_no_way_to_more_rights(project: Project) -> None:
     assert said.splitlines()[-1].startswith("CapEff"), "something was seen below /home"
 
 
-SOCKET = """{python} - <<'END'
-import socket
-try:
-    socket.create_connection(("127.0.0.1", {port}), 5)
-    print("REACHED")
-except OSError as error:
-    print(error)
-END"""
-
-
 @pytest.mark.parametrize(("network", "reached"), [("none", False), ("host", True)])
 def test_the_network_is_what_was_asked_for(network: str, reached: bool, project: Project) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -168,17 +102,6 @@ def test_the_network_is_what_was_asked_for(network: str, reached: bool, project:
 def test_no_interface_but_loopback_exists(project: Project) -> None:
     said = project.output("tail -n +3 /proc/net/dev | cut -d: -f1; tail -n +2 /proc/net/route")
     assert said.split() == ["lo"]
-
-
-FORK_BOMB = """{python} - <<'END'
-import os, time
-try:
-    while True:
-        if os.fork() == 0:
-            time.sleep(600)
-except OSError as error:
-    print(error.strerror, flush=True)
-END"""
 
 
 def test_a_fork_bomb_is_stopped_by_its_limit(project: Project) -> None:
@@ -260,16 +183,6 @@ def test_the_user_s_directories_stay_as_they_are(project: Project) -> None:
     assert (after, tree_digest(project.outside)) == (before, home)
 
 
-SAME = {
-    "says": ("echo hello; echo x > made.txt", "test -e made.txt"),
-    "fails": ("echo oops; exit 3", "exit 4"),
-    "is-killed": ("echo oops; kill -9 $$", "kill -SEGV $$"),
-    "exits-like-a-signal": ("exit 137", "exit 143"),
-    "takes-too-long": ("trap 'echo asked to end; exit 0' TERM; sleep 60 & wait", "true"),
-    "reads-input": ("wc -c; cat", "cat | wc -c"),
-}
-
-
 def test_records_are_those_of_local(project: Project) -> None:
     project.write(
         *(project.stimulus(line, shell_grader(check), name=name) for name, (line, check) in SAME.items()), timeout="2s"
@@ -277,7 +190,7 @@ def test_records_are_those_of_local(project: Project) -> None:
     seen = []
     for backend in ("local", "sandbox"):
         project.evaluate(backend=backend)
-        seen.append(sorted((_timeless(record) for record in project.records()), key=json.dumps))
+        seen.append(sorted((timeless(record) for record in project.records()), key=json.dumps))
     assert seen[0] == seen[1]
 
 
@@ -288,18 +201,6 @@ def test_a_program_that_does_not_exist_is_told_as_on_local(project: Project) -> 
         project.evaluate(backend=backend)
         seen.append([record["errorInfo"] for record in project.records()])
     assert seen[0] == seen[1]
-
-
-VOLATILE = {
-    "backend", "startedAt", "completedAt", "timestamp", "trialId", "id", "runId", "workDir", "phases", "durationMs",
-    "wallTimeMs", "sessionID", "trajectoryId",
-}  # fmt: skip
-
-
-def _timeless(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _timeless(item) for key, item in value.items() if key not in VOLATILE}
-    return [_timeless(item) for item in value] if isinstance(value, list) else value
 
 
 def test_a_missing_bwrap_is_one_line_before_anything_starts(project: Project, tmp_path: Path) -> None:
@@ -359,30 +260,6 @@ def test_further_paths_are_shown_written_and_hidden(project: Project, tmp_path: 
     assert "readwritten" in said
     assert (tmp_path / "written" / "new").exists()
     assert not (tmp_path / "read" / "new").exists()
-
-
-def as_nobody(words: Sequence[str], root: Path) -> subprocess.CompletedProcess[str]:
-    """Run the program as a user without rights, by a Python that such a user can start."""
-    python, path = sys.executable, os.environ["PATH"]
-    env = {"PATH": path, "HOME": "/nonexistent", "VALLY_CACHE_DIR": str(root / "cache"), "TMPDIR": str(root)}
-    private = Path.home()
-    if Path(python).resolve().is_relative_to(private):
-        python = f"/usr/bin/python3.{sys.version_info.minor}"
-        if not Path(python).exists():
-            pytest.skip("no Python of this version that another user can start")
-        env["PYTHONPATH"] = os.pathsep.join(item for item in sys.path if not Path(item).is_relative_to(private))
-    return subprocess.run(
-        [python, "-m", "vally", *words],
-        cwd=root,
-        env=env,
-        user=65534,
-        group=65534,
-        extra_groups=[],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")

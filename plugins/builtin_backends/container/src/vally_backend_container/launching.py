@@ -30,13 +30,23 @@ delete $ENV{PERL_BADLANG};
 for my $name (split / /, $names) { $ENV{$name} = delete $ENV{"VALLY_IN_$name"} }
 sub tell_host { open(my $out, '>>', $file) or exit 125; print $out "@_\n"; close $out }
 setpgrp 0, 0;
-my @asked = qw(TERM INT HUP QUIT);
+sub others_run {
+    opendir(my $all, '/proc') or return 0;
+    for my $pid (grep { /^\d+$/ && $_ != $$ } readdir $all) {
+        open(my $in, '<', "/proc/$pid/stat") or next;
+        my ($state, $parent, $group, $session) = split ' ', (<$in> // '') =~ s/.*\) //sr;
+        return 1 if defined $session && $state ne 'Z' && ($group == $$ || $session == $$);
+    }
+    return 0;
+}
+my @signals = qw(TERM INT HUP QUIT);
+my $asked = 0;
 pipe(my $reader, my $writer) or exit 125;
-$SIG{$_} = 'IGNORE' for @asked;
+$SIG{$_} = sub { $asked = 1 } for @signals;
 my $child = fork;
 exit 125 unless defined $child;
 if ($child == 0) {
-    $SIG{$_} = 'DEFAULT' for @asked;
+    $SIG{$_} = 'DEFAULT' for @signals;
     close $reader;
     no warnings 'exec';
     exec { $command[0] } @command;
@@ -48,10 +58,12 @@ my $problem = '';
 sysread $reader, $problem, 16;
 tell_host(length $problem ? "failed $problem" : "started $$");
 close $_ for *STDIN, *STDOUT, *STDERR;
-waitpid $child, 0;
+1 until waitpid($child, 0) == $child;
 my $status = $?;
 exit 127 if length $problem;
 tell_host("ended $status");
+# What else was asked to end may still have something to say, and nobody would hear it after the end of this process.
+while ($asked && others_run()) { select undef, undef, undef, 0.01 }
 exit($status & 127 ? 128 + ($status & 127) : $status >> 8);
 """
 """For images with perl: it waits for the program, so that it can tell how that ended."""
@@ -75,6 +87,8 @@ exec "$@"
 
 ENDING = r"""
 name=$1 session=$2 passes=5
+# At once for the group, as without a container: a shell must not see its child end before it is asked itself.
+kill -s "$name" -- "-$session" 2>/dev/null
 while [ $passes -gt 0 ]; do
     found=
     for file in /proc/[0-9]*/stat; do
@@ -82,14 +96,13 @@ while [ $passes -gt 0 ]; do
         pid=${file#/proc/}
         pid=${pid%/stat}
         set -- ${line##*) }
-        case " $3 $4 " in *" $session "*) ;; *) continue ;; esac
-        [ "$1" != Z ] && kill -s "$name" "$pid" 2>/dev/null && found=1
+        [ "$4" = "$session" ] && [ "$3" != "$session" ] && [ "$1" != Z ] && kill -s "$name" "$pid" 2>/dev/null && found=1
     done
     [ "$name" = KILL ] && [ -n "$found" ] || break
     passes=$((passes - 1))
 done
 """
-"""Sends a signal to every process of a session or group, by nothing but the shell."""
+"""Sends a signal to every process of a group, and of the session of the same number, by nothing but the shell."""
 
 
 @dataclass(frozen=True)

@@ -88,16 +88,20 @@ class RunnerMaker:
             owned_dirs=directories.owned,
             removable_dirs=directories.removable,
         )
-        common = sights.common(item, options, writable, fresh_directory(directories.run))
+
+        def common() -> list[Mount]:
+            # Nothing passes from one part to the next by way of the system's temporary directories.
+            return sights.common(item, options, writable, fresh_directory(directories.run))
+
         here, hidden = _of_this_machine(options.process_env), (directories.git,)
         passed = getattr(options.executor_config, "pass_env", None) or ()
         proxies = {} if args.network == "host" else proxy_variables(options.process_env)
         dropped = {**{name: value for name, value in here.items() if name not in passed}, **proxies}
-        seen, needed = [*common, *sights.agent(item, options)], hasattr(options.executor, "host_paths")
+        seen, needed = [*common(), *sights.agent(item, options)], hasattr(options.executor, "host_paths")
         return Runners(
-            setup=self._runner(scene, _Wanted("setup", args.setup_network, common, here, hidden)),
+            setup=self._runner(scene, _Wanted("setup", args.setup_network, common(), here, hidden)),
             agent=self._runner(scene, _Wanted("agent", args.network, seen, dropped, hidden, needed, relays)),
-            grade=self._runner(scene, self._graders(item, options, common, hidden)),
+            grade=self._runner(scene, self._graders(item, options, common(), hidden)),
         )
 
     def of_grading(self, request: GradeRequest, trial_id: str, env: dict[str, str]) -> ContainerRunner:
