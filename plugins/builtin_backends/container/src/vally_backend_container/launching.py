@@ -96,7 +96,8 @@ while [ $passes -gt 0 ]; do
         pid=${file#/proc/}
         pid=${pid%/stat}
         set -- ${line##*) }
-        [ "$4" = "$session" ] && [ "$3" != "$session" ] && [ "$1" != Z ] && kill -s "$name" "$pid" 2>/dev/null && found=1
+        [ "$4" = "$session" ] && [ "$3" != "$session" ] && [ "$1" != Z ] || continue
+        kill -s "$name" "$pid" 2>/dev/null && found=1
     done
     [ "$name" = KILL ] && [ -n "$found" ] || break
     passes=$((passes - 1))
