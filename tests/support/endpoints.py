@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any
+
+
+@contextmanager
+def nobody() -> Iterator[str]:
+    """The URL of a port that refuses connections, and that no other server can get meanwhile."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{taken.getsockname()[1]}"
 
 
 class FixedEndpoint(ThreadingHTTPServer):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from endpoints import nobody
 
 from vally import ExecutorError, Trajectory
 from vally.testing import MockLlm
@@ -170,9 +171,9 @@ async def test_a_file_that_is_no_cassette(tapes: Tapes, provider: Any, llm: Mock
 
 
 async def test_an_endpoint_that_is_not_there_while_recording(tapes: Tapes, provider: Any, llm: MockLlm) -> None:
-    with MockLlm() as gone:
-        endpoint = {**provider(), "baseUrl": f"{gone.url}/v1"}
-    with pytest.raises(ExecutorError) as caught:
-        await tapes.trial("first", llm, "record", "x\n!say y", provider=endpoint)
+    with nobody() as url:
+        endpoint = {**provider(), "baseUrl": f"{url}/v1"}
+        with pytest.raises(ExecutorError) as caught:
+            await tapes.trial("first", llm, "record", "x\n!say y", provider=endpoint)
     assert (caught.value.code, caught.value.retryable) == ("provider-error", True)
     assert not (tapes.root / "cassettes").exists()

@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
+from endpoints import nobody
 
 from vally_executor_copilot_sdk.forwarding import Gateway
 from vally_executor_copilot_sdk.hermetic import PLACEHOLDER_KEY, placeholder_access
@@ -182,11 +183,10 @@ async def test_an_answer_that_is_cut(gateway: Gateway) -> None:
 
 
 async def test_no_endpoint() -> None:
-    with Endpoint() as gone:
-        url = gone.url
-    gateway = Gateway({"base_url": url}, lambda text: text)
-    with pytest.raises(ConnectionError, match="the model endpoint does not answer") as caught:
-        await gateway.send(request())
+    with nobody() as url:
+        gateway = Gateway({"base_url": url}, lambda text: text)
+        with pytest.raises(ConnectionError, match="the model endpoint does not answer") as caught:
+            await gateway.send(request())
     assert "127.0.0.1" not in str(caught.value)
     await gateway.close()
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import anyio
 import pytest
+from endpoints import nobody
 
 from vally import ExecutorError, McpServer, run_agent
 from vally.testing import MockLlm, stimulus
@@ -96,10 +97,10 @@ async def test_an_error_names_the_endpoint_as_its_user_does(run: Any, llm: MockL
 
 
 async def test_no_endpoint(run: Any, provider: Any) -> None:
-    with MockLlm() as gone:
-        own = {**provider(), "baseUrl": f"{gone.url}/v1"}
-    with pytest.raises(ExecutorError, match="the model endpoint does not answer") as caught:
-        await hermetic(run, "x\n!say y", config={"provider": own})
+    with nobody() as url:
+        own = {**provider(), "baseUrl": f"{url}/v1"}
+        with pytest.raises(ExecutorError, match="the model endpoint does not answer") as caught:
+            await hermetic(run, "x\n!say y", config={"provider": own})
     assert (caught.value.code, caught.value.retryable) == ("provider-error", True)
 
 
