@@ -13,6 +13,7 @@ from example_ids import GRADER_EXAMPLES, expected_ids, ids_in, ids_with_a_case
 EXPECTED = expected_ids()
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("place", sorted(set(EXPECTED.values())))
 def test_every_example_has_a_test_case(place: str) -> None:
     assert {id_ for id_, where in EXPECTED.items() if where == place} <= ids_with_a_case(place)

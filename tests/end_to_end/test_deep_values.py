@@ -9,6 +9,8 @@ import pytest
 
 from vally.testing import run_cli
 
+pytestmark = pytest.mark.heavy
+
 EMOJI = '"\\ud83d\\ude00"'
 GRADERS = [
     {"type": "tool-calls", "config": {"required": [{"name": "t", "pattern": "\U0001f600", "result": "a"}]}},

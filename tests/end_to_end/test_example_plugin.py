@@ -17,6 +17,8 @@ from plugin_sites import Site
 
 from vally.testing import CliResult, ProjectBuilder, run_cli
 
+pytestmark = pytest.mark.heavy
+
 EXAMPLE = ROOT / "examples" / "vally-grader-example"
 PACKAGE = "vally_grader_example"
 EVENTS = [
@@ -138,7 +140,6 @@ def test_one_file_beside_the_installed_package_is_a_conflict(project: ProjectBui
     assert "--no-plugin vally-grader-example" in result.stderr
 
 
-@pytest.mark.heavy
 def test_installed_by_an_installer(project: ProjectBuilder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     target = tmp_path / "target"
     check([*UV, "pip", "install", "-q", "--no-deps", "--target", target, EXAMPLE], ROOT)

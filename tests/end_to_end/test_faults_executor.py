@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from programs import check_closed, evaluate, finish, records_of, run_dir, start, until, write_spec
 
+pytestmark = pytest.mark.heavy
+
 
 def by_stimulus(records: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     return {record["stimulus"]: record for record in records if record["type"] == "trial-result"}
@@ -107,7 +109,6 @@ def test_an_executor_that_does_not_end_well_changes_no_result(tmp_path: Path, me
     assert {"raise": "OSError: no such device", "exit": "SystemExit: 0", "hang": "0.5s"}[word] in told
 
 
-@pytest.mark.heavy
 def test_a_trajectory_of_200_megabytes_needs_bounded_memory(tmp_path: Path) -> None:
     write_spec(tmp_path, ["huge"])
     process = start(tmp_path)

@@ -12,6 +12,8 @@ from programs import SAYS_HELLO, check_closed, evaluate, finish, records_of, sta
 from vally import GraderSpec, JudgeError
 from vally.testing import CliResult, ScriptedJudge, run_cli
 
+pytestmark = pytest.mark.heavy
+
 
 def bad(word: str, keyword: str = "bad") -> dict[str, Any]:
     return {"type": keyword, "config": {"do": word}}

@@ -14,6 +14,8 @@ from programs import SAYS_HELLO, check_closed, evaluate, finish, records_of, run
 from vally import TrialSkipped
 from vally.testing import CliResult, ScriptedExecutor
 
+pytestmark = pytest.mark.heavy
+
 NAMES = [
     "a/b",
     "a b",

@@ -18,6 +18,8 @@ from programs import check_closed, evaluate, finish, records_of, run_dir, start,
 
 from vally.testing import CliResult
 
+pytestmark = pytest.mark.heavy
+
 STIMULI = ("fine", "raise", "nan")
 RUNS = 2
 CHANGING = {"runId", "startedAt", "completedAt", "durationMs", "phases", "timestamp", "wallTimeMs", "sessionID"}
@@ -138,7 +140,6 @@ def test_an_earlier_attempt_of_a_trial_leaves_no_file(undisturbed: Path, tmp_pat
     assert not stale.exists()
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("after", [0, 1, 30])
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM], ids=lambda item: item.name)
 def test_a_run_that_was_ended_goes_on(tmp_path: Path, number: signal.Signals, after: int) -> None:

@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 
 from vally.testing import run_cli
 
+pytestmark = pytest.mark.heavy
+
 PLACED = re.compile(r"(error|warning): eval\.yaml:[1-9][0-9]*:[1-9][0-9]*: .+ \[[a-z0-9-]+\]")
 WHOLE: dict[str, Any] = {
     "name": "whole",

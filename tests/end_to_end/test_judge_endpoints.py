@@ -14,6 +14,8 @@ from vally import JudgeReply, JudgeRequest, JudgeSpec
 from vally.testing import CliResult, MockLlm, run_cli
 from vally_judge_openai.judge import OpenAiJudge
 
+pytestmark = pytest.mark.heavy
+
 KEY = "the-judge-key-48151623"
 HEADER = "the-header-secret-42"
 GRADE = {
