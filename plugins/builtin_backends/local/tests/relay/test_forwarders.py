@@ -146,7 +146,8 @@ async def test_large_bodies(kind: ForwarderKind, tmp_path: Path) -> None:
         assert await ask(client, port, request("POST", "/x", f"Content-Length: {LARGE}") + sent) == sent[::-1]
 
 
-async def test_a_client_that_goes_away(kind: ForwarderKind, tmp_path: Path) -> None:
+@pytest.mark.parametrize("politely", [False, True])
+async def test_a_client_that_goes_away(politely: bool, kind: ForwarderKind, tmp_path: Path) -> None:
     ended = anyio.Event()
 
     async def answer(asked: Asked) -> None:
@@ -162,6 +163,9 @@ async def test_a_client_that_goes_away(kind: ForwarderKind, tmp_path: Path) -> N
         async with await anyio.connect_tcp("127.0.0.1", port) as stream:
             await stream.send(request("GET", "/x").replace(b"TOKEN", client.token.encode()))
             await stream.receive()
+            if politely:
+                await stream.send_eof()
+                await ended.wait()
         await ended.wait()
 
 

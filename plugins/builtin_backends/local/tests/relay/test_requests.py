@@ -325,3 +325,24 @@ async def test_two_providers_of_a_trial(tmp_path: Path) -> None:
         assert told.base_url == f"http://127.0.0.1:{ports[1]}"
         assert (await client.send(request("GET", "/x", key=f"x-api-key: {told.api_key}"))).status == 401
     assert first.asked == second.asked == []
+
+
+async def test_a_refusal_can_be_read_by_a_client_that_is_still_sending(tmp_path: Path) -> None:
+    body = b"x" * (8 * 2**20)
+    async with endpoint() as there, open_relay(tmp_path, there.url) as client:
+        answer = await client.send(request("POST", "/x", f"Content-Length: {len(body)}", key="") + body)
+        assert answer.status == 401
+    assert there.asked == []
+
+
+async def test_a_proxy_stands_before_other_machines_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with endpoint() as proxy, endpoint() as there:
+        monkeypatch.setenv("HTTP_PROXY", proxy.url)
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        monkeypatch.delenv("no_proxy", raising=False)
+        for name, url in (("near", there.url), ("far", "http://model.example/v1")):
+            (tmp_path / name).mkdir()
+            async with open_relay(tmp_path / name, url) as client:
+                assert (await client.get("/v1/x?y=%2Fz")).status == 200
+    assert [asked.line for asked in there.asked] == ["GET /v1/x?y=%2Fz HTTP/1.1"]
+    assert [asked.line for asked in proxy.asked] == ["GET http://model.example/v1/x?y=%2Fz HTTP/1.1"]
