@@ -229,7 +229,7 @@ def test_a_bwrap_that_fails_says_why(project: Project, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("argument", "message"),
     [
-        ("grade-network=model", "'model' is the network of agents"),
+        ("grade-network=model", "'grade-network' cannot be 'model'"),
         ("setup-network=model", "use 'none' or 'host'"),
         ("network=moon", "network"),
         ("pids=0", "a number of processes"),

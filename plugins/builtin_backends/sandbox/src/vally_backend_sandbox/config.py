@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, PlainValidator, field_validator
+from pydantic import BeforeValidator, PlainValidator, ValidationInfo, field_validator
 
 from vally_backend_local import LocalArgs, Size
 
@@ -15,8 +15,6 @@ Network = Literal["none", "model", "host"]
 PlainNetwork = Literal["none", "host"]
 LEAST_MEMORY = 64 * 2**20
 """With less than this hardly any program can be loaded."""
-
-_NO_MODEL = "'model' is the network of agents, which alone have a model to ask; use 'none' or 'host'"
 
 
 def _count(value: object) -> int:
@@ -64,9 +62,10 @@ class SandboxArgs(LocalArgs):
 
     @field_validator("grade_network", "setup_network", mode="before")
     @classmethod
-    def _only_agents_ask_models(cls, value: object) -> object:
+    def _only_agents_ask_models(cls, value: object, info: ValidationInfo) -> object:
         if value == "model":
-            raise ValueError(_NO_MODEL)
+            name = str(info.field_name).replace("_", "-")
+            raise ValueError(f"'{name}' cannot be 'model', because only agents have one to ask; use 'none' or 'host'")
         return value
 
     @field_validator("memory")
