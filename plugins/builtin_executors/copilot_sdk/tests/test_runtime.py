@@ -214,6 +214,34 @@ def test_provisioning(provision: Callable[..., tuple[int, str]], registry: Regis
     )
 
 
+@pytest.mark.parametrize(
+    ("script", "code", "problem"),
+    [
+        ('echo "$REGISTRY"', 0, ""),
+        ("exit 3", 1, "npm does not tell its registry; name one with --registry URL"),
+        ("echo undefined", 1, "npm does not tell its registry; name one with --registry URL"),
+        (None, 1, "npm, which knows its registry, is not installed; name one with --registry URL"),
+    ],
+)
+def test_npm_knows_the_registry(
+    provision: Callable[..., tuple[int, str]],
+    registry: Registry,
+    tmp_path: Path,
+    script: str | None,
+    code: int,
+    problem: str,
+) -> None:
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    if script is not None:
+        (programs / "npm").write_text(f"#!/bin/sh\n{script}\n")
+        (programs / "npm").chmod(0o755)
+    path = f"{programs}:/usr/bin:/bin" if script is not None else str(programs)
+    done = provision(npm_config_registry="", REGISTRY=registry.url, PATH=path)
+    assert done[0] == code, done
+    assert problem in done[1]
+
+
 def test_an_archive_that_was_changed(
     provision: Callable[..., tuple[int, str]], registry: Registry, tmp_path: Path
 ) -> None:

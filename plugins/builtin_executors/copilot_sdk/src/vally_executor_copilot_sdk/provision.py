@@ -6,6 +6,8 @@ import base64
 import contextlib
 import hashlib
 import json
+import os
+import shutil
 import subprocess
 import tarfile
 import tempfile
@@ -19,7 +21,6 @@ from urllib.parse import quote, urlsplit
 from vally import VallyError
 from vally_executor_copilot_sdk.runtime import executable, platform_name, runtime_below
 
-REGISTRY = "https://registry.npmjs.org"
 TESTED_VERSION = "1.0.102"
 LIMIT_S = 60.0
 UNPACK_LIMIT_S = 300.0
@@ -27,7 +28,7 @@ _CHUNK_BYTES = 1 << 20
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
-def provision(version: str, directory: Path, process_env: Mapping[str, str], registry: str = REGISTRY) -> Path:
+def provision(version: str, directory: Path, process_env: Mapping[str, str], registry: str) -> Path:
     """The runtime of this version below `directory/<version>`; fetched unless it is there already.
 
     Of `process_env` the fetched program gets what it cannot do without. Raises `VallyError` when it cannot be fetched,
@@ -48,6 +49,32 @@ def provision(version: str, directory: Path, process_env: Mapping[str, str], reg
     if found is None:
         raise VallyError(f"'{target}' is there, but holds no runtime; remove it and try again")
     return found
+
+
+def configured_registry(process_env: Mapping[str, str]) -> str:
+    """The registry that `npm_config_registry` names, else the one that npm is set to use; raises `VallyError`."""
+    named = process_env.get("npm_config_registry")
+    if named:
+        return named
+    npm = shutil.which("npm", path=process_env.get("PATH", os.defpath))
+    if npm is None:
+        raise VallyError("npm, which knows its registry, is not installed; name one with --registry URL")
+    try:
+        done = subprocess.run(
+            [npm, "config", "get", "registry"],
+            env=dict(process_env),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise VallyError(f"npm does not tell its registry: {error}; name one with --registry URL") from None
+    told = done.stdout.strip()
+    if done.returncode != 0 or not told.startswith(("https://", "http://")):
+        raise VallyError("npm does not tell its registry; name one with --registry URL")
+    return told
 
 
 def _fetch(version: str, scratch: Path, registry: str) -> Path:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from vally import CliContext, VallyError
-from vally_executor_copilot_sdk.provision import REGISTRY, TESTED_VERSION, provision
+from vally_executor_copilot_sdk.provision import TESTED_VERSION, configured_registry, provision
 
 PROGRAM = "python -m vally_executor_copilot_sdk"
 
@@ -17,9 +17,10 @@ PROGRAM = "python -m vally_executor_copilot_sdk"
 def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] | None = None) -> int:
     """Run the program; returns its exit code."""
     env = os.environ if environ is None else environ
-    words = _parser(env).parse_args(arguments)
+    words = _parser().parse_args(arguments)
     try:
-        found = provision(words.version, words.dir or _cache(env), env, words.registry)
+        registry = words.registry or configured_registry(env)
+        found = provision(words.version, words.dir or _cache(env), env, registry)
     except VallyError as error:
         sys.stderr.write(f"error: {error.message}\n")
         return 1
@@ -27,7 +28,7 @@ def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] | No
     return 0
 
 
-def _parser(env: Mapping[str, str]) -> argparse.ArgumentParser:
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=PROGRAM, description="Prepare this machine for the executor copilot-sdk.")
     commands = parser.add_subparsers(dest="command", required=True)
     fetch = commands.add_parser(
@@ -38,10 +39,7 @@ def _parser(env: Mapping[str, str]) -> argparse.ArgumentParser:
     )
     fetch.add_argument("--version", default=TESTED_VERSION, help="version of @github/copilot (default: %(default)s)")
     fetch.add_argument("--dir", type=Path, help="where to put it (default: vally's cache)")
-    registry = env.get("npm_config_registry") or REGISTRY
-    fetch.add_argument(
-        "--registry", default=registry, help="npm registry (default: npm_config_registry, else the public one)"
-    )
+    fetch.add_argument("--registry", metavar="URL", help="npm registry (default: npm_config_registry, else npm's own)")
     return parser
 
 
