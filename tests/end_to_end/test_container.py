@@ -23,7 +23,7 @@ from confined import (
     shell_grader,
     timeless,
 )
-from containers import Podman, podman
+from containers import Engine, podman
 from programs import until
 
 from vally.processes import find_marked
@@ -36,19 +36,19 @@ OF_THE_IMAGE = {"password-hashes", "host-keys"}
 
 
 @pytest.fixture
-def engine() -> Podman:
+def engine() -> Engine:
     return podman()
 
 
 @pytest.fixture
-def project(tmp_path: Path, engine: Podman) -> Iterator[Project]:
+def project(tmp_path: Path, engine: Engine) -> Iterator[Project]:
     made = Project(tmp_path, "container", engine.words, engine.env)
     yield made
     assert list(made.outside.iterdir()) == []
     assert containers_of(engine) == []
 
 
-def containers_of(engine: Podman) -> list[str]:
+def containers_of(engine: Engine) -> list[str]:
     """Those that trials of this test process have; other processes use the same storage."""
     return engine.containers(f"vally.test={os.getpid()}")
 
@@ -141,7 +141,7 @@ def test_the_network_is_what_was_asked_for(network: str, reached: bool, project:
     assert reached or said.split()[-1] == "lo"
 
 
-def test_a_network_by_its_name(project: Project, engine: Podman) -> None:
+def test_a_network_by_its_name(project: Project, engine: Engine) -> None:
     name = f"vally-test-{os.getpid()}"
     engine.run("network", "create", "--internal", name)
     try:
@@ -194,7 +194,7 @@ def test_nothing_outlives_its_trial(project: Project) -> None:
     assert find_marked(None, [("RUN_MARK", mark)]) == []
 
 
-def started(project: Project, engine: Podman, tmp_path: Path, mark: str) -> subprocess.Popen[bytes]:
+def started(project: Project, engine: Engine, tmp_path: Path, mark: str) -> subprocess.Popen[bytes]:
     """A run in a process of its own whose agent waits."""
     project.write(project.stimulus("setsid sleep 600 & sleep 600"), env={"RUN_MARK": mark})
     command = [sys.executable, "-m", "vally", *project.arguments()]
@@ -207,7 +207,7 @@ def started(project: Project, engine: Podman, tmp_path: Path, mark: str) -> subp
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_nothing_outlives_vally(how: signal.Signals, project: Project, engine: Podman, tmp_path: Path) -> None:
+def test_nothing_outlives_vally(how: signal.Signals, project: Project, engine: Engine, tmp_path: Path) -> None:
     mark = f"container-killed-{os.getpid()}"
     run = started(project, engine, tmp_path, mark)
     run.send_signal(how)
@@ -216,7 +216,7 @@ def test_nothing_outlives_vally(how: signal.Signals, project: Project, engine: P
     until(lambda: not containers_of(engine))
 
 
-def test_a_container_that_is_removed_meanwhile(project: Project, engine: Podman, tmp_path: Path) -> None:
+def test_a_container_that_is_removed_meanwhile(project: Project, engine: Engine, tmp_path: Path) -> None:
     mark = f"container-removed-{os.getpid()}"
     run = started(project, engine, tmp_path, mark)
     engine.run("rm", "--force", "--time", "0", *containers_of(engine))
@@ -371,7 +371,7 @@ def test_variables_arrive_as_they_are(project: Project) -> None:
     assert found["PATH"].startswith("/usr/local/sbin")
 
 
-def test_an_image_is_built_once_per_content(project: Project, engine: Podman, tmp_path: Path) -> None:
+def test_an_image_is_built_once_per_content(project: Project, engine: Engine, tmp_path: Path) -> None:
     shim = Shim(tmp_path / "bin")
     context = project.root / "image"
     context.mkdir()

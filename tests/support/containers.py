@@ -1,4 +1,4 @@
-"""A real podman with an image of its own for tests, made without any registry of images.
+"""Real engines with an image of its own for tests, made without any registry of images.
 
 The image is bootstrapped once from the packages of this system's own distribution and kept for later runs. Any number
 of test processes may ask at once: the first makes it, the others wait. Tests are skipped, with the reason, where that
@@ -7,13 +7,16 @@ cannot be done, as without root.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +25,7 @@ from agents import agents_root, locked
 
 PACKAGES = "git,python3,procps"
 SECONDS = 900
+STARTING_SECONDS = 60
 REFERENCE = """
 [containers]
 default_ulimits = ["nofile=1024:2048", "nproc=4096:4096"]
@@ -38,9 +42,10 @@ class NoContainersError(Exception):
 
 
 @dataclass(frozen=True)
-class Podman:
-    """`env` leads podman to a storage of its own, in which `image` is; `args` are those of the backend."""
+class Engine:
+    """`env` leads the program to a storage of its own, in which `image` is; `args` are those of the backend."""
 
+    program: str
     env: Mapping[str, str]
     image: str
 
@@ -60,16 +65,16 @@ class Podman:
         ]
 
     def run(self, *words: str, **options: Any) -> subprocess.CompletedProcess[str]:
-        """Call podman; raises `CalledProcessError`."""
+        """Call the engine; raises `CalledProcessError`."""
         facts = {"env": {**os.environ, **self.env}, "text": True, "capture_output": True, "timeout": SECONDS}
-        return subprocess.run(["podman", *words], check=True, **{**facts, **options})
+        return subprocess.run([self.program, *words], check=True, **{**facts, **options})
 
     def containers(self, label: str) -> list[str]:
         """Names of the containers with a label."""
         return self.run("ps", "--all", "--format", "{{.Names}}", "--filter", f"label={label}").stdout.split()
 
 
-def podman() -> Podman:
+def podman() -> Engine:
     """A podman that works, else the test is skipped."""
     import pytest
 
@@ -80,14 +85,14 @@ def podman() -> Podman:
 
 
 @functools.cache
-def _found() -> Podman | str:
+def _found() -> Engine | str:
     try:
         return provide()
     except NoContainersError as error:
         return str(error)
 
 
-def provide() -> Podman:
+def provide() -> Engine:
     """Make podman ready; raises `NoContainersError`."""
     if sys.platform != "linux" or shutil.which("podman") is None:
         raise NoContainersError("podman is not installed")
@@ -95,6 +100,49 @@ def provide() -> Podman:
     with locked(root.with_name(root.name + ".lock")):
         archive = root_file_system(root)
         return _with_image(root, archive)
+
+
+@contextlib.contextmanager
+def docker() -> Iterator[Engine]:
+    """A docker whose daemon runs for as long as the context, else the test is skipped.
+
+    The daemon has namespaces of its own, so that it changes nothing of this machine; without a bridge its containers
+    have the networks `none` and `host` only.
+    """
+    import pytest
+
+    try:
+        if os.geteuid() != 0 or shutil.which("dockerd") is None or shutil.which("docker") is None:
+            raise NoContainersError("a daemon of docker can be started by root and with dockerd only")
+        with locked(containers_root().with_name("containers.lock")):
+            archive = root_file_system(containers_root())
+        with tempfile.TemporaryDirectory(prefix="vally-docker-") as directory, _daemon(Path(directory)) as env:
+            engine = Engine("docker", env, f"vally-test:{archive.stem}")
+            engine.run("import", str(archive), engine.image)
+            yield engine
+    except NoContainersError as error:
+        pytest.skip(str(error))
+
+
+@contextlib.contextmanager
+def _daemon(directory: Path) -> Iterator[dict[str, str]]:
+    env = {"DOCKER_HOST": f"unix://{directory}/socket"}
+    words = ["dockerd", "--data-root", directory / "data", "--exec-root", directory / "run", "-H", env["DOCKER_HOST"]]
+    words += ["--pidfile", directory / "pid", "--bridge=none", "--iptables=false", "--ip-forward=false"]
+    with (directory / "log").open("wb") as log:
+        daemon = subprocess.Popen(["unshare", "-n", "-m", *words], stdout=log, stderr=log, start_new_session=True)
+    try:
+        until = time.monotonic() + STARTING_SECONDS
+        while subprocess.run(
+            ["docker", "version"], env={**os.environ, **env}, capture_output=True, check=False
+        ).returncode:
+            if daemon.poll() is not None or time.monotonic() > until:
+                raise NoContainersError(f"dockerd does not start: {(directory / 'log').read_text()[-500:]}")
+            time.sleep(0.2)
+        yield env
+    finally:
+        daemon.terminate()
+        daemon.wait(STARTING_SECONDS)
 
 
 def containers_root() -> Path:
@@ -145,11 +193,11 @@ def _mirror() -> tuple[str, str]:
     raise NoContainersError("apt does not tell where it gets the packages of this system from")
 
 
-def _with_image(root: Path, archive: Path) -> Podman:
+def _with_image(root: Path, archive: Path) -> Engine:
     """Import the archive, with the settings under which a container starts here."""
     problem = ""
     for name, settings in (("plain", ""), ("reference", REFERENCE)):
-        found = Podman(_settings(root, name, settings), f"vally-test:{archive.stem}")
+        found = Engine("podman", _settings(root, name, settings), f"vally-test:{archive.stem}")
         try:
             if subprocess.run(["podman", "image", "exists", found.image], env={**os.environ, **found.env}).returncode:
                 found.run("import", str(archive), found.image)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from vally.errors import BackendError, ExecutorError
-from vally.testing.contracts.backend_subject import Args, BackendSubject, details, entry, python_command, run_trial
+from vally.testing.contracts.backend_subject import BackendSubject, details, entry, python_command, run_trial
 from vally.testing.contracts.case import Case
 from vally.testing.contracts.probes import PROBES
 from vally.testing.executors import ScriptedExecutor, Wait
@@ -31,13 +31,12 @@ STOP_LIMIT_S = 20.0
 
 def backend_contract(
     factory: BackendSpec | Callable[[], Any],
-    args: Args | Callable[[], Args] | None = None,
-    env: Mapping[str, str] | Callable[[], Mapping[str, str]] | None = None,
+    args: Mapping[str, str | list[str]] | None = None,
+    env: Mapping[str, str] | None = None,
 ) -> list[Case]:
     """Cases every backend passes; `factory` is its record, or makes the object.
 
-    `args` is what `prepare` is given, `env` are variables of the run beside those that every program needs. What takes
-    long to make is given by a function, which is called when a case starts.
+    `args` is what `prepare` is given, `env` are variables of the run beside those that every program needs.
     """
     checks = {
         "environment-order": _environment_order,

@@ -23,18 +23,14 @@ if TYPE_CHECKING:
     from vally.run.trial import TrialOutcome
 
 
-Args = Mapping[str, str | list[str]]
-"""What `prepare` is given."""
-
-
 class BackendSubject:
     """The backend under contract."""
 
     def __init__(
         self,
         factory: BackendSpec | Callable[[], Any],
-        args: Args | Callable[[], Args],
-        env: Mapping[str, str] | Callable[[], Mapping[str, str]],
+        args: Mapping[str, str | list[str]],
+        env: Mapping[str, str],
     ) -> None:
         self._factory = factory
         self._args = args
@@ -52,9 +48,7 @@ class BackendSubject:
     async def prepared(self, directory: Path) -> AsyncIterator[Any]:
         """A backend that is ready, shut down afterwards."""
         backend = self.create()
-        args = self._args() if callable(self._args) else self._args
-        env = self._env() if callable(self._env) else self._env
-        await backend.prepare(args, run_context(directory, process_env=process_environment(env)))
+        await backend.prepare(self._args, run_context(directory, process_env=process_environment(self._env)))
         try:
             yield backend
         finally:
