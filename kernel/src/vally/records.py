@@ -230,7 +230,11 @@ class Executor(Protocol):
 
 
 class Backend(Protocol):
-    """Prepares workspaces, runs agents in them and grades the result."""
+    """Prepares workspaces, runs agents in them and grades the result.
+
+    The optional mapping `facts`, of texts, is what `run-manifest.json` records of a backend that is prepared, such as
+    the version of what it runs trials with. It holds no secrets.
+    """
 
     async def prepare(self, args: Mapping[str, str | list[str]], context: RunContext) -> None: ...
 

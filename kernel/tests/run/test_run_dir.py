@@ -107,6 +107,7 @@ def test_the_manifest(tmp_path: Path) -> None:
         skills={"skills/s": "ef"},
         params={"key": "secret-value"},
         backend_args={"image": "i", "mount": ["a", "b"]},
+        backend={"version": "2"},
         items=["e::main::m::s::trial-0"],
     )
     run.write_manifest(facts)
@@ -132,6 +133,7 @@ def test_the_manifest(tmp_path: Path) -> None:
             "image": hashlib.sha256(b"i").hexdigest(),
             "mount": hashlib.sha256(b'["a","b"]').hexdigest(),
         },
+        "backend": {"version": "2"},
         "items": ["e::main::m::s::trial-0"],
     }
     assert "secret-value" not in text

@@ -34,6 +34,7 @@ def manifest_facts(
     stored: Mapping[str, Any],
     params: Mapping[str, str],
     backend_args: Mapping[str, str | list[str]],
+    backend: Mapping[str, str],
 ) -> ManifestFacts:
     """The facts of a run: resolved plan, options as given, plugins in use, hashes of specs, skills and parameters."""
     return ManifestFacts(
@@ -49,6 +50,7 @@ def manifest_facts(
         skills=_skills(plan),
         params=params,
         backend_args=backend_args,
+        backend=backend,
         items=[without_surrogates(item.item_id) for item in plan.items()],
     )
 

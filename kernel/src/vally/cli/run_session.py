@@ -132,7 +132,7 @@ class RunSession:
         from vally.cli.event_loop import spared_collector
 
         if resumption is not None:
-            resumption.check(self._plan, self._manifest())
+            resumption.check(self._plan, self._manifest({}))
         if not self._choices.skip_grade:
             from vally.run.judge_checks import judge_notices
 
@@ -171,7 +171,7 @@ class RunSession:
         backend = self._host.create(self._backend.record)
         try:
             await self._backend.start(backend, self._run_context())
-            kept = self._open(layout, resumption)
+            kept = self._open(layout, resumption, getattr(backend, "facts", None) or {})
             try:
                 for warning in self.output.warnings:
                     print_warning(warning)
@@ -184,7 +184,7 @@ class RunSession:
             await self._backend.abandon(backend, self._choices.shutdown_timeout / 1000)
             raise
 
-    def _open(self, layout: RunLayout | None, resumption: Resumption | None) -> Kept | None:
+    def _open(self, layout: RunLayout | None, resumption: Resumption | None, backend: Mapping[str, str]) -> Kept | None:
         """Make the run directory, or take that of the run which is continued; returns what is kept of it."""
         from vally.run.run_output import RunOutput, display_path
 
@@ -197,12 +197,12 @@ class RunSession:
         self.output = RunOutput.create(layout, self.redactor(), datetime.now(UTC), display, parts)
         if self._options is not None and self._records:
             try:
-                self.output.directory.write_manifest(self._manifest())
+                self.output.directory.write_manifest(self._manifest(backend))
             except OSError as error:
                 print_warning(f"run-manifest.json not written: {error.strerror or error}")
         return None
 
-    def _manifest(self) -> ManifestFacts:
+    def _manifest(self, backend: Mapping[str, str]) -> ManifestFacts:
         from vally.cli.run_manifest import manifest_facts, stored_options
 
         return manifest_facts(
@@ -213,6 +213,7 @@ class RunSession:
             stored=stored_options(self._context, self._options or {}, self._choices.reporter_flags),
             params=dict(self._choices.params),
             backend_args=self._backend.args,
+            backend=backend,
         )
 
     def _engine(self, backend: Any, kept: Kept | None) -> Engine:

@@ -184,7 +184,8 @@ class ManifestSpec:
 class ManifestFacts:
     """What `run-manifest.json` records. `params` and `backend_args` are given in clear and stored as hashes.
 
-    `skills` maps directories of skills to the SHA-256 of their SKILL.md.
+    `backend` is what the backend itself says of what it runs trials with. `skills` maps directories of skills to the
+    SHA-256 of their SKILL.md.
     """
 
     run_id: str
@@ -199,6 +200,7 @@ class ManifestFacts:
     skills: Mapping[str, str] = field(default_factory=dict)
     params: Mapping[str, str] = field(default_factory=dict)
     backend_args: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
+    backend: Mapping[str, str] = field(default_factory=dict)
     items: Sequence[str] = ()
 
     def skill_records(self) -> list[dict[str, str]]:
@@ -223,6 +225,7 @@ def run_manifest(facts: ManifestFacts) -> dict[str, Any]:
         "skills": facts.skill_records(),
         "params": hash_values(facts.params),
         "backendArgs": hash_values(facts.backend_args),
+        **({"backend": dict(facts.backend)} if facts.backend else {}),
         "items": list(facts.items),
     }
 

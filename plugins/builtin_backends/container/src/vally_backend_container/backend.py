@@ -58,6 +58,20 @@ class ContainerBackend(LocalBackend):
             empty=fresh_directory(resources.scratch.directory),
         )
 
+    @property
+    def facts(self) -> Mapping[str, str]:
+        """The engine and the images by content, for the manifest of the run; empty before `prepare`."""
+        maker = self._maker
+        if maker is None:
+            return {}
+        task, grade = maker.identities["agent"], maker.identities["grade"]
+        return {
+            "engine": f"{maker.engine.name} {maker.engine.version}",
+            "image": task.name,
+            "imageDigest": task.image,
+            **({} if grade is task else {"gradeImage": grade.name, "gradeImageDigest": grade.image}),
+        }
+
     def make_shared_runner(self, resources: RunResources) -> ProcessRunner | None:
         """No process may serve several trials: it would see all of them."""
         return None

@@ -106,8 +106,12 @@ def mounted(mounts: Sequence[Mount]) -> list[str]:
         fields = ["type=bind", f"source={mount.source}", f"target={mount.target}"]
         fields += ["readonly"] if mount.read_only else []
         # The engines read a line of comma-separated values.
-        words += ["--mount", ",".join(f'"{part}"' if set(part) & set(',"') else part for part in fields)]
+        words += ["--mount", ",".join(map(_quoted, fields))]
     return words
+
+
+def _quoted(field: str) -> str:
+    return '"' + field.replace('"', '""') + '"' if set(field) & set(',"') else field
 
 
 class Container:

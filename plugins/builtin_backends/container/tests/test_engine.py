@@ -1,0 +1,140 @@
+"""Engines that are not there, do not answer, or answer what nobody expects; these are shell scripts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from vally import BackendError
+from vally_backend_container.engine import Engine, EngineError, client_environment, find_engine, said
+
+ROOTLESS = '{"host": {"security": {"rootless": true}}}'
+ROOTFUL = '{"host": {"security": {"rootless": false}}}'
+PODMAN = {"version": """echo '{"Client": {"Version": "9.1"}}'""", "info": f"echo '{ROOTFUL}'"}
+DOCKER = {
+    "version": """echo '{"Client": {"Version": "1"}, "Server": {"Version": "28.0"}}'""",
+    "info": """echo '{"SecurityOptions": ["name=seccomp", "name=rootless"]}'""",
+}
+
+
+class Programs:
+    """A directory of engines, and the environment in which they are found."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        directory.mkdir()
+        self.env = {"PATH": str(directory)}
+
+    def add(self, name: str, calls: dict[str, str]) -> None:
+        """An engine that does something for each word; its global options are skipped."""
+        cases = "\n".join(f"{word}) {line} ;;" for word, line in calls.items())
+        program = self.directory / name
+        program.write_text(f'#!/bin/sh\n[ "$1" = --runtime ] && shift 2\ncase $1 in\n{cases}\n*) exit 1 ;;\nesac\n')
+        program.chmod(0o755)
+
+    def find(self, backend: str = "container", **options: Any) -> Engine:
+        async def main() -> Engine:
+            return await find_engine(backend, self.env, **options)
+
+        return anyio.run(main)
+
+    def problem(self, backend: str = "container") -> BackendError:
+        with pytest.raises(BackendError) as caught:
+            self.find(backend)
+        assert caught.value.code == "container-unavailable"
+        return caught.value
+
+
+@pytest.fixture
+def programs(tmp_path: Path) -> Programs:
+    return Programs(tmp_path / "bin")
+
+
+def test_podman_comes_first(programs: Programs) -> None:
+    programs.add("podman", PODMAN)
+    programs.add("docker", DOCKER)
+    found = programs.find()
+    assert (found.name, found.version, found.rootless, found.maps_users) == ("podman", "9.1", False, False)
+    assert programs.find("docker").version == "28.0"
+    assert programs.find("docker").rootless
+
+
+def test_docker_is_taken_when_podman_does_not_answer(programs: Programs) -> None:
+    programs.add("podman", {**PODMAN, "info": "echo 'cannot find newuidmap' >&2; exit 125"})
+    programs.add("docker", DOCKER)
+    assert programs.find().name == "docker"
+
+
+def test_podman_without_root_maps_users(programs: Programs) -> None:
+    programs.add("podman", {**PODMAN, "info": f"echo '{ROOTLESS}'"})
+    assert programs.find().maps_users
+
+
+def test_podman_gets_its_runtime_before_every_command(programs: Programs) -> None:
+    programs.add("podman", PODMAN)
+    assert programs.find(runtime="runc").command("run")[1:] == ["--runtime", "runc", "run"]
+    programs.add("docker", DOCKER)
+    assert programs.find("docker", runtime="runc").command("run")[1:] == ["run"]
+
+
+def test_each_engine_s_own_words_are_told(programs: Programs) -> None:
+    programs.add("podman", {"version": "echo 'cannot set up namespace' >&2; exit 125"})
+    programs.add("docker", {"version": "echo 'Cannot connect to the Docker daemon' >&2; exit 1"})
+    error = programs.problem()
+    assert error.message == "--backend container: neither podman nor docker answers"
+    assert error.hints[:2] == ("podman: cannot set up namespace", "docker: Cannot connect to the Docker daemon")
+    assert "install the package 'podman'" in error.hints[2]
+
+
+@pytest.mark.parametrize("backend", ["podman", "docker"])
+def test_one_engine_that_is_missing_or_silent(backend: str, programs: Programs) -> None:
+    assert programs.problem(backend).message == f"--backend {backend}: {backend} was not found on PATH"
+    programs.add(backend, {"version": "echo broken >&2; exit 3"})
+    assert programs.problem(backend).message == f"--backend {backend}: {backend} does not answer: broken"
+
+
+def test_an_answer_that_is_none(programs: Programs) -> None:
+    programs.add("podman", {**PODMAN, "version": "echo hello"})
+    assert "something else than JSON: 'hello" in programs.problem("podman").message
+
+
+def test_an_engine_that_hangs(programs: Programs) -> None:
+    engine = Engine("podman", str(programs.directory / "podman"), programs.env)
+    programs.add("podman", {"ps": "exec /bin/sleep 600"})
+
+    async def main() -> None:
+        await engine.call("ps", seconds=0.2)
+
+    with pytest.raises(EngineError, match=r"'podman ps' did not end within 0\.2 s") as caught:
+        anyio.run(main)
+    assert caught.value.returncode is None
+
+
+def test_a_program_that_cannot_be_started(tmp_path: Path) -> None:
+    engine = Engine("podman", str(tmp_path / "podman"), {})
+    with pytest.raises(EngineError, match="cannot be started: No such file"):
+        anyio.run(engine.call, "ps")
+
+
+def test_notices_are_no_reason() -> None:
+    notice = b'time="x" level=warning msg="not a shared mount"\n'
+    assert said(notice + b"Error: no such\n  image\n") == "Error: no such image"
+    assert said(notice).startswith("time=")
+    assert said(b"\n \n") == ""
+    assert len(said(b"x" * 5000)) == 1000
+
+
+def test_a_client_gets_what_it_needs_and_no_keys() -> None:
+    needed = {"PATH", "HOME", "XDG_RUNTIME_DIR", "DOCKER_HOST", "CONTAINERS_CONF", "CONTAINER_HOST", "https_proxy"}
+    others = {"OPENAI_API_KEY", "GITHUB_TOKEN", "VALLY_TRIAL", "LD_PRELOAD"}
+    assert set(client_environment(dict.fromkeys(needed | others, "x"))) == needed
+
+
+def test_podman_would_wait_and_miss_what_is_gone() -> None:
+    assert Engine("podman", "podman", {}).removal(["a"]) == [
+        *("rm", "--force", "--volumes", "--time", "0", "--ignore", "a"),
+    ]
+    assert Engine("docker", "docker", {}).removal(["a"]) == ["rm", "--force", "--volumes", "a"]
