@@ -20,10 +20,11 @@ from confined import (
     READS,
     SAME,
     Project,
+    as_user,
     shell_grader,
     timeless,
 )
-from containers import Engine, podman
+from containers import Engine, ordinary_user, podman
 from programs import until
 
 from vally.processes import find_marked
@@ -467,3 +468,30 @@ def test_what_no_trial_could_start_with_is_told_before_anything_starts(argument:
     assert UNUSABLE[argument] in result.stderr
     assert "[container-unavailable]" in result.stderr
     assert not (project.root / "out").exists()
+
+
+def test_an_ordinary_user_needs_no_root(tmp_path: Path) -> None:
+    with ordinary_user() as user:
+        root = user.home / "work"
+        root.mkdir()
+        made = Project(root, "podman", user.engine.words)
+        look = f"cat {made.root}/expected.txt; id -u; id -g; echo x > w.txt; ls -n w.txt | cut -d' ' -f3"
+        mine = shell_grader(f"test $(stat -c %u w.txt) = {user.uid} && grep -q 42 {made.root}/expected.txt")
+        other = made.stimulus(look, mine, name="s", environment={"commands": ["id -u > set-up.txt"]})
+        made.write(other)
+        for path in (root, *root.rglob("*")):
+            os.chown(path, user.uid, user.gid)
+        words = made.arguments("--workspace", str(root / "kept"))
+        results = {}
+        for name, more in (("own", []), ("other", arg("user=1234:1234"))):
+            shutil.rmtree(root / "kept", ignore_errors=True)
+            shutil.rmtree(made.root / "out", ignore_errors=True)
+            done = as_user([*words, *more], made.root, user.uid, user.gid, user.engine.env, 120)
+            assert (made.root / "out").is_dir(), done.stderr
+            (results[name],) = made.records()
+            assert {path.lstat().st_uid for path in (root / "kept").rglob("*")} == {user.uid}
+    for name, ids in (("own", [user.uid, user.gid, user.uid]), ("other", [1234, 1234, 1234])):
+        record = results[name]
+        assert [int(word) for word in record["trajectory"]["output"].split()[-3:]] == ids, record
+        assert EXPECTED not in json.dumps(record["trajectory"]["events"])
+    assert results["own"]["gradeResult"]["passed"], json.dumps(results["own"]["gradeResult"])

@@ -144,23 +144,30 @@ def timeless(value: Any) -> Any:
 
 def as_nobody(words: Sequence[str], root: Path) -> subprocess.CompletedProcess[str]:
     """Run the program as a user without rights, by a Python that such a user can start."""
-    python, path = sys.executable, os.environ["PATH"]
-    env = {"PATH": path, "HOME": "/nonexistent", "VALLY_CACHE_DIR": str(root / "cache"), "TMPDIR": str(root)}
+    return as_user(words, root, 65534, 65534, {"HOME": "/nonexistent"})
+
+
+def as_user(
+    words: Sequence[str], root: Path, uid: int, gid: int, env: Mapping[str, str], seconds: float = 60
+) -> subprocess.CompletedProcess[str]:
+    """Run the program as another user, by a Python that such a user can start; files are made below `root`."""
+    python = sys.executable
+    own = {"PATH": os.environ["PATH"], "VALLY_CACHE_DIR": str(root / "cache"), "TMPDIR": str(root), **env}
     private = Path.home()
     if Path(python).resolve().is_relative_to(private):
         python = f"/usr/bin/python3.{sys.version_info.minor}"
         if not Path(python).exists():
             pytest.skip("no Python of this version that another user can start")
-        env["PYTHONPATH"] = os.pathsep.join(item for item in sys.path if not Path(item).is_relative_to(private))
+        own["PYTHONPATH"] = os.pathsep.join(item for item in sys.path if not Path(item).is_relative_to(private))
     return subprocess.run(
         [python, "-m", "vally", *words],
         cwd=root,
-        env=env,
-        user=65534,
-        group=65534,
+        env=own,
+        user=uid,
+        group=gid,
         extra_groups=[],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=seconds,
         check=False,
     )

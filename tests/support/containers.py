@@ -11,6 +11,7 @@ import contextlib
 import functools
 import hashlib
 import os
+import pwd
 import shutil
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
 from agents import agents_root, locked
 
 PACKAGES = "git,python3,procps"
@@ -100,6 +102,64 @@ def provide() -> Engine:
     with locked(root.with_name(root.name + ".lock")):
         archive = root_file_system(root)
         return _with_image(root, archive)
+
+
+@dataclass(frozen=True)
+class OrdinaryUser:
+    """A user of this machine for whom podman works without root; files go below `home`, outside of what is root's."""
+
+    engine: Engine
+    uid: int
+    gid: int
+    home: Path
+
+
+@contextlib.contextmanager
+def ordinary_user() -> Iterator[OrdinaryUser]:
+    """A user made for the context, else the test is skipped."""
+    import pytest
+
+    name = f"vally-test-{os.getpid()}"
+    try:
+        if os.geteuid() != 0 or not (shutil.which("useradd") and shutil.which("newuidmap")):
+            raise NoContainersError("only root can make a user, and one without root needs newuidmap for containers")
+        program = podman()
+        _run(["useradd", "--create-home", "--base-dir", "/var/tmp", name])
+        try:
+            yield _without_root(program, pwd.getpwnam(name))
+        finally:
+            _forget(pwd.getpwnam(name))
+    except NoContainersError as error:
+        pytest.skip(str(error))
+
+
+def _forget(user: pwd.struct_passwd) -> None:
+    """Remove a user with all that is left of it, such as the process that podman keeps for its namespaces."""
+    for process in psutil.process_iter(["uids"]):
+        uids = process.info["uids"]
+        if uids is not None and uids.real == user.pw_uid:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
+    _run(["userdel", "--force", user.pw_name])
+    shutil.rmtree(user.pw_dir)
+
+
+def _without_root(program: Engine, user: pwd.struct_passwd) -> OrdinaryUser:
+    home = Path(user.pw_dir)
+    settings = Path(program.env["CONTAINERS_CONF"]).read_text()
+    env = {**_settings(home, "own", settings), "HOME": user.pw_dir, "XDG_RUNTIME_DIR": f"{home}/runtime"}
+    (home / "runtime").mkdir(mode=0o700)
+    for path in home.iterdir():
+        os.chown(path, user.pw_uid, user.pw_gid)
+    found = OrdinaryUser(Engine("podman", env, program.image), user.pw_uid, user.pw_gid, home)
+    identity = {"user": found.uid, "group": found.gid, "extra_groups": [], "cwd": "/"}
+    try:
+        with root_file_system(containers_root()).open("rb") as archive:
+            found.engine.run("import", "-", program.image, stdin=archive, **identity)
+        found.engine.run("run", "--rm", "--network=none", program.image, "true", **identity)
+    except subprocess.CalledProcessError as error:
+        raise NoContainersError(f"podman cannot start containers without root here: {error.stderr[-500:]}") from error
+    return found
 
 
 @contextlib.contextmanager

@@ -122,6 +122,7 @@ def test_a_program_that_cannot_be_started(tmp_path: Path) -> None:
 def test_notices_are_no_reason() -> None:
     notice = b'time="x" level=warning msg="not a shared mount"\n'
     assert said(notice + b"Error: no such\n  image\n") == "Error: no such image"
+    assert said(b"limits are ignored\nError: no such image\n") == "Error: no such image"
     assert said(notice).startswith("time=")
     assert said(b"\n \n") == ""
     assert len(said(b"x" * 5000)) == 1000

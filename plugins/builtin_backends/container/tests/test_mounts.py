@@ -89,6 +89,11 @@ def test_graders_see_the_project_but_no_results(tree: Path) -> None:
     assert hidden == [results]
 
 
+def test_a_project_stays_visible_when_it_is_the_temporary_directory(tree: Path) -> None:
+    item, options = trial_item(tree / "tmp", stimulus()), trial_options(ScriptedExecutor(), [])
+    assert sights(tree).graders(item, options) == ([Mount(tree / "tmp", tree / "tmp")], [])
+
+
 def test_a_project_in_the_place_of_the_system_is_refused(tree: Path) -> None:
     item = replace(trial_item(tree / "project", stimulus()), project_root=Path("/"))
     with pytest.raises(BackendError, match="'/' cannot be shown to graders"):

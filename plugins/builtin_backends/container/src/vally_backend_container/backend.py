@@ -55,7 +55,7 @@ class ContainerBackend(LocalBackend):
                 parsed, context.process_env, [resources.temporary, resources.scratch.directory, context.cache_dir]
             ),
             resources=resources,
-            empty=fresh_directory(resources.scratch.directory),
+            covers=fresh_directory(resources.scratch.directory),
         )
 
     @property

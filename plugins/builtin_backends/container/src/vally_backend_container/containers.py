@@ -45,7 +45,7 @@ class Identity:
 class Recipe:
     """How the containers of a part of a trial are made.
 
-    `labels` tell whose they are. `empty` is a directory that lies over those which are hidden, where they exist.
+    `labels` tell whose they are. Directories made in `covers` lie over those which are hidden, where they exist.
     """
 
     engine: Engine
@@ -55,16 +55,25 @@ class Recipe:
     labels: Mapping[str, str]
     mounts: tuple[Mount, ...]
     hidden: tuple[Path, ...]
-    empty: Path
+    covers: Path
 
     def command(self, name: str) -> list[str]:
         """The call that starts a container which waits."""
         words = ["run", "--detach", "--name", name, *confined(self.engine, self.args, self.network)]
         words += labelled(self.labels)
         # What is made later and is none of the processes' business, such as the record of the workspace's beginning.
-        covers = [Mount(self.empty, path) for path in self.hidden if path.is_dir()]
+        covers = [Mount(self._cover(path), path) for path in self.hidden if path.is_dir()]
         words += [*self.identity.words, *mounted([*self.mounts, *covers])]
         return self.engine.command(*words, *self.args.engine_arg, self.identity.image, "-c", IDLE)
+
+    def _cover(self, path: Path) -> Path:
+        """A directory with nothing in it but places for what is mounted below."""
+        cover = self.covers / secrets.token_hex(8)
+        cover.mkdir(mode=0o755)
+        for mount in self.mounts:
+            if mount.target != path and mount.target.is_relative_to(path):
+                (cover / mount.target.relative_to(path)).mkdir(parents=True, exist_ok=True)
+        return cover
 
 
 def confined(engine: Engine, args: ContainerArgs, network: str) -> list[str]:

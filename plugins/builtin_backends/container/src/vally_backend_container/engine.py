@@ -47,6 +47,7 @@ _CLIENT_VARIABLES = frozenset(
     }
 )
 _CLIENT_PREFIXES = ("LC_", "DOCKER_", "CONTAINER_", "CONTAINERS_", "BUILDAH_", "BUILDKIT_", "STORAGE_", "NETAVARK_")
+_COMPLAINTS = ("Error", "error", "docker:")
 INSTALL = {"podman": "install the package 'podman'", "docker": "install Docker and start its daemon"}
 
 
@@ -111,10 +112,10 @@ class Engine:
 
 
 def said(stderr: bytes) -> str:
-    """What an engine complained about, in one line; its notices are left out when there is more than these."""
+    """What an engine complained about, in one line, without the notices that came before."""
     lines = [line.strip() for line in stderr.decode("utf-8", errors="replace").splitlines() if line.strip()]
-    grave = [line for line in lines if "level=warning" not in line and "level=info" not in line] or lines
-    text = " ".join(" ".join(grave).split())
+    first = next((number for number, line in enumerate(lines) if line.startswith(_COMPLAINTS)), 0)
+    text = " ".join(" ".join(lines[first:]).split())
     return text if len(text) <= MAX_SAID else f"{text[: MAX_SAID - 1]}…"
 
 

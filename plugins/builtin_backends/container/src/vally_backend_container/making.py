@@ -70,7 +70,7 @@ class RunnerMaker:
     labels: Mapping[str, str]
     sights: Sights
     resources: RunResources
-    empty: Path
+    covers: Path
 
     def of_trial(self, options: TrialOptions, relays: ModelRelays, place: Place, env: dict[str, str]) -> Runners:
         """The runners of a trial. Raises BackendError when it cannot be confined as it should."""
@@ -147,7 +147,7 @@ class RunnerMaker:
             labels={**self.labels, "vally.trial": scene.trial_id},
             mounts=mounts,
             hidden=wanted.hidden,
-            empty=self.empty,
+            covers=self.covers,
         )
         variables = Variables(
             trial_id=scene.trial_id,

@@ -79,8 +79,9 @@ class Sights:
                     f"'{path}' cannot be shown to graders: it would hide the image's own", code=UNAVAILABLE
                 )
         closed = [path.resolve() for path in (*run_places(options), *self._places)]
+        below = [path for path in closed if any(path.is_relative_to(place) for place in project)]
         mounts = [Mount(path, path) for path in project]
-        return mounts, [path for path in closed if any(path.is_relative_to(place) for place in project)]
+        return mounts, [path for path in below if not shows_any(path, project)]
 
     def is_mounted(self, path: Path) -> bool:
         """Whether the user has a path mounted where it lies on this machine."""
