@@ -57,3 +57,22 @@ def test_presets_whose_agent_is_installed(executor: str, program: str, tmp_path:
     part = parts[f"executor {executor}"]
     assert part["status"] == "ready", part
     assert program in part["detail"].split(";")[0]
+
+
+def test_an_engine_of_containers_is_told(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    info = '{"Client": {"Version": "9.1"}, "host": {"security": {"rootless": true}}}'
+    fake = tmp_path / "bin" / "podman"
+    fake.write_text(f"#!/bin/sh\ncase $1 in version | info) echo '{info}' ;; *) exit 1 ;; esac\n")
+    fake.chmod(0o755)
+    _, parts = doctor(tmp_path)
+    for name in ("backend container", "backend podman"):
+        assert (parts[name]["status"], parts[name]["detail"]) == ("ready", "podman 9.1, rootless")
+    fake.write_text("#!/bin/sh\necho 'cannot set up namespaces' >&2\nexit 125\n")
+    _, parts = doctor(tmp_path)
+    part = parts["backend podman"]
+    assert (part["status"], part["detail"]) == (
+        "missing",
+        "--backend podman: podman does not answer: cannot set up namespaces",
+    )
+    assert "install the package 'podman'" in part["hints"][0]

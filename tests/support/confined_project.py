@@ -1,9 +1,10 @@
-"""A project with something to hide, whose evals run in a sandbox."""
+"""A project with something to hide, whose evals run where agents are confined."""
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,16 @@ DONE = {"type": "completed"}
 
 
 class ConfinedProject:
-    """A project with something to hide, below a home directory that is hidden as well."""
+    """A project with something to hide, below a home directory that is hidden as well.
 
-    def __init__(self, root: Path) -> None:
+    `backend` confines its agents; `words` and `env` are what every run needs for that.
+    """
+
+    def __init__(
+        self, root: Path, backend: str = "sandbox", words: Sequence[str] = (), env: Mapping[str, str] | None = None
+    ) -> None:
+        self.backend = backend
+        self._words = list(words)
         self.root = root / "project"
         for path in (self.root, root / "home", root / "tmp"):
             path.mkdir()
@@ -32,6 +40,7 @@ class ConfinedProject:
             "VALLY_CACHE_DIR": str(root / "cache"),
             "SCENARIO_API_KEY": KEY,
             "TEAM_HEADER": HEADER,
+            **(env or {}),
         }
 
     def write(self, executor: dict[str, Any], stimulus: dict[str, Any], **defaults: Any) -> None:
@@ -40,7 +49,7 @@ class ConfinedProject:
         (self.root / "eval.yaml").write_text(json.dumps(spec))
 
     def run(self, *words: str) -> CliResult:
-        arguments = ["eval", "-e", "eval.yaml", "--output-dir", "out", "--backend", "sandbox", *words]
+        arguments = ["eval", "-e", "eval.yaml", "--output-dir", "out", "--backend", self.backend, *self._words, *words]
         result = run_cli(arguments, cwd=self.root, env=self.env)
         assert "Traceback" not in result.stdout + result.stderr
         return result

@@ -25,7 +25,7 @@ from typing import Any
 import psutil
 from agents import agents_root, locked
 
-PACKAGES = "git,python3,procps"
+PACKAGES = "ca-certificates,git,python3,procps"
 SECONDS = 900
 STARTING_SECONDS = 60
 REFERENCE = """

@@ -109,7 +109,8 @@ class RunnerMaker:
         item, options = request.item, request.options
         private = fresh_directory(self.resources.scratch.directory)
         project = [path.resolve() for path in project_places(item)]
-        recorded = [] if request.work_dir is None else [request.work_dir.resolve()]
+        named = request.work_dir or Path(request.trajectory.work_dir)
+        recorded = [named.resolve()] if named.is_absolute() and named.is_dir() else []
         # One in which the project lies is not for graders to change.
         workspace = [path for path in recorded if not shows_any(path, project)]
         scene = _Scene(

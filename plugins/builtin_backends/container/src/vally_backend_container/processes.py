@@ -10,9 +10,9 @@ from typing import Any
 
 import anyio
 
-from vally import Completed, Process, ProcessStartError
+from vally import Completed, Process
 from vally_backend_container.containers import Container
-from vally_backend_container.engine import said
+from vally_backend_container.engine import EngineError, said
 from vally_backend_container.launching import Report, read_report, returncode
 
 GRACE_SECONDS = 2.0
@@ -48,7 +48,7 @@ class ContainerProcess:
         return None if code is None else returncode(read_report(self._report), code, exact=self._exact)
 
     async def started(self, program: str, seconds: float) -> None:
-        """Wait until the program runs. Raises ProcessStartError when it cannot."""
+        """Wait until the program runs. Raises ProcessStartError when it cannot, EngineError when that is not known."""
         with anyio.move_on_after(seconds):
             report = await self._told()
             if report.problem is not None:
@@ -56,9 +56,8 @@ class ContainerProcess:
                 raise report.error(program)
             if report.session is not None:
                 return
-            raise ProcessStartError("EIO", f"cannot start '{program}' in its container: {await self._complaint()}")
-        await self.kill()
-        raise ProcessStartError("EIO", f"cannot start '{program}' in its container: no answer within {seconds:g} s")
+            raise EngineError(f"cannot start '{program}' in its container: {await self._complaint()}")
+        raise EngineError(f"cannot start '{program}' in its container: no answer within {seconds:g} s")
 
     async def _told(self) -> Report:
         for number in range(2**31):

@@ -126,7 +126,8 @@ class ContainerRunner:
     ) -> ContainerProcess:
         """Start a process with three pipes; `env` replaces the default environment.
 
-        Raises `ProcessStartError`, and what the start of a container raises.
+        Raises `ProcessStartError`, and what the start of a container raises; what goes wrong with the engine is a
+        `BackendError` where no agent is concerned.
         """
         place, report = cwd or self._cwd, self._report()
         self._check_directory(argv[0], place)
@@ -138,6 +139,11 @@ class ContainerRunner:
         process = ContainerProcess(client, container, report, exact=exact, give_up=self._remove)
         try:
             await process.started(argv[0], self._recipe.args.startup_timeout)
+        except EngineError as error:
+            await process.kill()
+            if self._part == "agent":
+                raise ProcessStartError("EIO", str(error)) from None
+            raise BackendError(str(error), code=UNAVAILABLE) from None
         except BaseException:
             await process.kill()
             raise
