@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from vally import BackendError, McpServer
-from vally.model.evalspec import Environment
+from vally import BackendError, Environment, McpServer
 from vally.testing import ScriptedExecutor, stimulus, trial_item, trial_options
 from vally_backend_container.config import ContainerArgs, Mount
 from vally_backend_container.containers import mounted
