@@ -29,6 +29,7 @@ from programs import until
 
 from vally.processes import find_marked
 from vally.testing import tree_digest
+from vally_backend_container.images import DEFAULT_DOCKERFILE
 
 pytestmark = [pytest.mark.heavy, pytest.mark.xdist_group("containers")]
 PYTHON = "python3"
@@ -185,6 +186,16 @@ def test_an_agent_that_fills_the_disk_is_ended(project: Project) -> None:
     assert record["errorInfo"]["code"] == "disk-limit"
 
 
+def test_all_that_can_be_written_on_a_disk_counts_as_the_trial_s(project: Project) -> None:
+    said = project.output(
+        "grep -E ' (ext|xfs|btrfs|overlay|9p|virtiofs|fuse)[^ ]* rw' /proc/mounts; echo; echo $HOME $PWD"
+    )
+    *mounts, places = said.splitlines()
+    home, workspace = places.split()
+    targets = {line.split()[1] for line in mounts if line}
+    assert targets == {"/tmp", "/var/tmp", str(Path(home).parent), workspace}
+
+
 def test_nothing_outlives_its_trial(project: Project) -> None:
     mark = f"container-{os.getpid()}"
     said = project.output(
@@ -302,14 +313,14 @@ def test_limits_of_time_end_what_runs_inside(project: Project) -> None:
 
 
 class Shim:
-    """A program in the place of podman that tells its calls and hands them on."""
+    """A program in the place of podman that tells its calls and hands them on, unless `line` does something else."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, line: str = "") -> None:
         directory.mkdir()
         self.log = directory / "log"
         self.path = f"{directory}{os.pathsep}{os.environ['PATH']}"
         shim = directory / "podman"
-        shim.write_text(f'#!/bin/sh\nprintf "%s\\n" "$*" >> {self.log}\nexec {shutil.which("podman")} "$@"\n')
+        shim.write_text(f'#!/bin/sh\nprintf "%s\\n" "$*" >> {self.log}\n{line}\nexec {shutil.which("podman")} "$@"\n')
         shim.chmod(0o755)
 
     def calls(self, word: str) -> list[str]:
@@ -393,6 +404,44 @@ def test_an_image_is_built_once_per_content(project: Project, engine: Engine, tm
     finally:
         for tag in built:
             engine.run("rmi", "--force", tag)
+
+
+FAILURES = {
+    "does-not-start": ('case "$*" in run\\ --detach*) echo "Error: no space" >&2; exit 125 ;; esac', "Error: no space"),
+    "hangs": ('case "$*" in run\\ --detach*) exec sleep 600 ;; esac', "did not end within 8 s (startup-timeout)"),
+    "does-not-enter": ('[ "$1" = exec ] && { echo "Error: no such container" >&2; exit 126; }', "no such container"),
+    "enters-and-hangs": ('[ "$1" = exec ] && exec sleep 600', "no answer within 8 s"),
+}
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_an_engine_that_fails_in_a_trial_is_told(failure: str, project: Project, tmp_path: Path) -> None:
+    line, message = FAILURES[failure]
+    shim = Shim(tmp_path / "bin", line)
+    project.write(project.stimulus("echo hi"))
+    # Long enough for the proof that containers can be started at all.
+    project.evaluate(*arg("startup-timeout=8s"), env={"PATH": shim.path})
+    (record,) = project.records()
+    assert record["errorInfo"]["code"] == "agent-start-failed"
+    assert record["errorInfo"]["retryable"]
+    assert message in record["errorInfo"]["message"]
+
+
+def test_the_image_that_comes_with_the_backend(project: Project, engine: Engine) -> None:
+    base = f"localhost/{DEFAULT_DOCKERFILE.read_text().split('FROM ')[1].split()[0]}"
+    project.words = [word for word in project.words if "image=" not in word][1:]
+    engine.run("tag", engine.image, base)
+    tag = ""
+    try:
+        said = project.output("git --version; node --version; python3 --version; rg --version; curl --version")
+        manifest = json.loads(next(project.root.glob("out/*/run-manifest.json")).read_text())
+        tag = manifest["backend"]["image"]
+        assert tag.startswith("vally-task:")
+        assert manifest["backend"]["imageDigest"].startswith("sha256:")
+    finally:
+        engine.run("rmi", "--force", base, *([tag] if tag else []))
+    for name in ("git version", "v", "Python 3", "ripgrep", "curl"):
+        assert any(line.startswith(name) for line in said.splitlines()), said
 
 
 def test_a_missing_engine_is_one_line_before_anything_starts(project: Project, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from vally_backend_container.config import ContainerArgs
 from vally_backend_container.engine import UNAVAILABLE, Engine, EngineError
 
 BUILD_SECONDS = 3600.0
+OWN_IMAGE = "use another image with --backend-args image=NAME, or a Dockerfile with --backend-args dockerfile=FILE"
 REPOSITORY = "vally-task"
 DEFAULT_DOCKERFILE = Path(__file__).parent / "task_image" / "Dockerfile"
 
@@ -43,7 +44,10 @@ class Images:
             return await self.named(self._args.image)
         given = self._args.dockerfile
         if given is None:
-            return await self._built(DEFAULT_DOCKERFILE)
+            try:
+                return await self._built(DEFAULT_DOCKERFILE)
+            except BackendError as error:
+                raise BackendError(error.message, code=UNAVAILABLE, hints=(OWN_IMAGE,)) from None
         dockerfile = self._base / Path(given).expanduser()
         if not dockerfile.is_file():
             raise _unusable(f"the file '{dockerfile}' of 'dockerfile' does not exist")
@@ -56,7 +60,7 @@ class Images:
             return Image(name, found)
         if self._args.pull == "never":
             raise _unusable(f"there is no image '{name}', and 'pull=never' forbids to fetch it")
-        self._say(f"fetching image '{name}'")
+        self._say(f"image '{name}' is fetched, which may take minutes")
         await self._call(f"image '{name}' cannot be fetched", "pull", "--quiet", *self._platform(), name)
         return await self._present(name)
 
@@ -71,7 +75,7 @@ class Images:
         found = await self._digest(name)
         if found is not None:
             return Image(name, found)
-        self._say(f"building image '{name}' from '{dockerfile}'")
+        self._say(f"image '{name}' is built from '{dockerfile}', which may take minutes")
         pull = ["--pull"] if self._args.pull == "always" else []
         words = ["build", "--quiet", *pull, *self._platform(), "--tag", name, "--file", str(dockerfile), str(directory)]
         await self._call(f"no image can be built from '{dockerfile}'", *words)

@@ -34,12 +34,14 @@ from vally_backend_local import (
 class _Scene:
     """What the parts of a trial have in common.
 
-    `private` are variables for processes that have none of their own; `owned` what the user of the image may write.
+    `run` is a directory for what passes between launchers and this program, which counts as the trial's. `private` are
+    variables for processes that have none of their own; `owned` what the user of the image may write.
     """
 
     trial_id: str
     env: Mapping[str, str]
     cwd: Path
+    run: Path
     private: Mapping[str, str]
     owned: tuple[Path, ...]
     owned_dirs: tuple[Path, ...] = ()
@@ -83,6 +85,7 @@ class RunnerMaker:
             trial_id=place.trial_id,
             env=env,
             cwd=directories.workspace,
+            run=directories.run,
             private={"HOME": str(directories.home), "TMPDIR": str(directories.tmp)},
             owned=writable,
             owned_dirs=directories.owned,
@@ -117,6 +120,7 @@ class RunnerMaker:
             trial_id=trial_id,
             env=env,
             cwd=request.work_dir or private,
+            run=private,
             private={"HOME": str(private), "TMPDIR": str(private)},
             owned=(private, *workspace),
             removable_dirs=(private,),
@@ -135,8 +139,8 @@ class RunnerMaker:
         return _Wanted("grade", self.args.grade_network, [*project, *common], dropped, (*hidden, *closed))
 
     def _runner(self, scene: _Scene, wanted: _Wanted) -> ContainerRunner:
-        control = fresh_directory(self.resources.scratch.directory)
-        # Launchers of another user write there; nobody else on this machine gets past the directory above.
+        control = fresh_directory(scene.run)
+        # Launchers of another user write there; nobody else on this machine gets past the directories above.
         control.chmod(0o777)
         mounts = distinct([*wanted.mounts, Mount(control, control, read_only=False)])
         identity = self.identities[wanted.part]

@@ -240,6 +240,10 @@ class ContainerRunner:
         """Let the user of the image write where the caller alone could."""
         identity = self._recipe.identity
         if identity.foreign:
+            # What launchers write is read here meanwhile; the names of their directories cannot be guessed.
+            for path in (self._control.parent, self._control.parent.parent):
+                if any(path.is_relative_to(place) for place in self._owned):
+                    path.chmod(0o711)
             await change_owner(self._recipe, self._owned, f"{identity.uid}:{identity.gid}")
 
     async def _take_back(self) -> None:
