@@ -21,6 +21,8 @@ from vally.cli.options import KEY_VALUE as KEY_VALUE
 from vally.cli.options import display_options as display_options
 from vally.cli.options import plugin_options as plugin_options
 from vally.cli.options import plugin_options_for as plugin_options_for
+from vally.cli.own_process import cache_directory as cache_directory
+from vally.cli.own_process import own_environment as own_environment
 from vally.cli.resumption import Resumption as Resumption
 from vally.cli.resumption import given_options as given_options
 from vally.cli.run_choices import RunChoices as RunChoices

@@ -70,6 +70,11 @@ class PluginHost:
             sources=PluginSources(installed=False, objects=objects, command_line=tuple(specifiers), bases=tuple(bases))
         )
 
+    @property
+    def sources(self) -> PluginSources:
+        """Where the plugins of this host come from, so that a like host can be made in another process."""
+        return self._sources
+
     def records(self, kind: str) -> Mapping[str, Record]:
         """The active records of a kind by name, sorted. Raises the first of `problems(kind)`."""
         registry = self._registry(kind)

@@ -60,13 +60,10 @@ class CliContext:
 
     @property
     def cache_dir(self) -> Path:
-        """Root of what may be deleted at any time: `VALLY_CACHE_DIR`, else the user's cache directory."""
-        named = self.environ.get("VALLY_CACHE_DIR")
-        if named:
-            return self.cwd / named
-        from platformdirs import user_cache_path
+        """Root of what may be deleted at any time."""
+        from vally.cli.own_process import cache_directory
 
-        return user_cache_path("vally", appauthor=False)
+        return cache_directory(self.environ, self.cwd)
 
     def judge_context(self, run_id: str) -> RunContext:
         """What judges may know of a command that runs no agent; its project is that of the current directory."""

@@ -86,8 +86,10 @@ class Attempts:
         retries = self._settings.max_retries if evaluation.trials < 2 else 0
         judge = self._judges.client(item.judge)
         attempt = 1
+        lost = 0
         while True:
             outcome = await self._attempt(item, evaluation, judge)
+            lost += getattr(outcome, "lost_attempts", 0)
             warnings = await self._clean_up(item, outcome)
             if not self._may_retry(outcome, attempt, retries):
                 break
@@ -95,11 +97,21 @@ class Attempts:
             if self._stopping.stopped:
                 break
             attempt += 1
-        facts = _Facts(attempt, started_at, round((time.monotonic() - started) * 1000))
+        facts = _Facts(attempt + lost, started_at, round((time.monotonic() - started) * 1000))
         try:
             return self._result(item, outcome, judge, facts, warnings)
         except Exception as error:
             return self._result(item, self._unusable(error), judge, facts, warnings)
+
+    async def recorded(self, item: TrialItem) -> None:
+        """Tell a backend that wants to know that the result of an item it ran was written."""
+        tell = getattr(self._backend, "recorded", None)
+        if tell is None:
+            return
+        try:
+            await invoke(tell, item.item_id)
+        except Exception as error:
+            self._settings.warn(f"backend '{self._settings.backend_name}': {described(error)}")
 
     def _result(
         self, item: TrialItem, outcome: TrialOutcome, judge: ItemJudge, facts: _Facts, warnings: Sequence[str]
@@ -112,7 +124,7 @@ class Attempts:
             duration_ms=facts.duration_ms,
             warnings=(*outcome.warnings, *warnings),
             judge_usage=outcome.judge_usage or judge.usage(),
-            backend=self._settings.backend_name,
+            backend=getattr(outcome, "backend_name", None) or self._settings.backend_name,
             keep_workspace=item.workspace.keep,
         )
 

@@ -191,7 +191,8 @@ class Engine:
         evaluation = self._plan.evals[item.eval_index]
         await self._board.send("on_trial_start", TrialStart(item=self._output.shown_item(item)))
         result = await self._attempts.run(item, evaluation)
-        await self._recorder.record(item, result)
+        if await self._recorder.record(item, result):
+            await self._attempts.recorded(item)
         # Without a pause a run of instant trials would never let signals and reporters in.
         await anyio.sleep(0)
 

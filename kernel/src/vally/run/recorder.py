@@ -73,18 +73,19 @@ class Recorder:
         self._told: Counter[int] = Counter()
         self._log = logging.getLogger("vally.run")
 
-    async def record(self, item: TrialItem, result: TrialResult) -> None:
-        """Record one item, and stop the run when that is due."""
+    async def record(self, item: TrialItem, result: TrialResult) -> bool:
+        """Record one item, and stop the run when that is due; returns whether the record is on disk."""
         # One visit to a thread does it all: making a line may take long, and so may the disk.
         record, written = await anyio.to_thread.run_sync(self._written, item, result)
         self._tally.add(record.facts)
         self._budgets.note(record.facts)
         if self._fail_fast and record.facts.bad:
             self._stopping.stop("fail-fast")
-        if self._is_on_disk(written):
-            await self._tell(record)
-        else:
+        if not self._is_on_disk(written):
             self._unwritten.append(record)
+            return False
+        await self._tell(record)
+        return True
 
     def _written(self, item: TrialItem, result: TrialResult) -> tuple[_Record, ResultsWriteError | bool]:
         record = self._made(item, result)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from vally.model.trajectory import Event, Trajectory
     from vally.records import Executor, ExecutorSpec
     from vally.run.inputs import JudgeClient
+    from vally.run.plan import Plan
     from vally.run.redaction import Redactor
 
 Phase = Literal["preparing", "running", "capturing", "grading", "cleanup"]
@@ -129,7 +130,12 @@ class ExportedFiles:
 
 
 class TrialOutcome(Protocol):
-    """What became of a trial; `cleanup` is called once, after the result was recorded."""
+    """What became of a trial; `cleanup` is called once, when nobody needs the workspace any more.
+
+    Two attributes are optional. `lost_attempts` is how often the trial was begun in vain where that could be seen by
+    nobody but the backend, which began it again. `backend_name` is what the record calls the backend instead of the
+    name of its record.
+    """
 
     status: Literal["success", "error", "skipped"]
     trajectory: Trajectory | None
@@ -151,7 +157,11 @@ class TrialOutcome(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunContext:
-    """What backends, executors and judges may know of the run. `items` is the number of planned trials."""
+    """What backends, executors and judges may know of the run. `items` is the number of planned trials.
+
+    `plan` and `host` are those of the run, for backends that make things ready for whole evals; None where trials are
+    run without a plan, or where nothing is run.
+    """
 
     run_id: str
     cache_dir: Path
@@ -160,6 +170,8 @@ class RunContext:
     items: int = 0
     workers: int = 1
     keep_workspaces: bool = False
+    plan: Plan | None = None
+    host: PluginHost | None = None
     log: logging.Logger = field(default_factory=lambda: logging.getLogger("vally.backend"))
     on_warning: Callable[[str], None] = _nothing
 

@@ -8,21 +8,25 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from vally.errors import BackendError, ExecutorError
-from vally.testing.contracts.backend_subject import BackendSubject, details, entry, python_command, run_trial
+from vally.errors import BackendError
+from vally.testing.contracts import agent
+from vally.testing.contracts.agent import say, seen, wait, write
+from vally.testing.contracts.backend_subject import (
+    BackendSubject,
+    details,
+    entry,
+    options_for,
+    python_command,
+    run_trial,
+)
 from vally.testing.contracts.case import Case
-from vally.testing.contracts.probes import PROBES
-from vally.testing.executors import ScriptedExecutor, Wait
 from vally.testing.projects import ProjectBuilder
 from vally.testing.sentinels import process_sentinel, tree_digest
-from vally.testing.trials import stimulus, trial_item, trial_options
+from vally.testing.trials import stimulus, trial_item
 
 if TYPE_CHECKING:
-    from vally.model.evalspec import Stimulus
     from vally.model.results import GraderResult
     from vally.records import BackendSpec
-    from vally.run.inputs import ExecutorOptions
-    from vally.run.trial import TrialItem
 
 MANY = 20
 AT_ONCE = 5
@@ -69,16 +73,12 @@ async def _environment_order(subject: BackendSubject, directory: Path) -> None:
         grading_environment=Environment(files=(late,)),
         graders=(entry("contract-file", path="late.txt"), entry("contract-diff")),
     )
-    seen: list[str] = []
-
-    def look(_: Stimulus, options: ExecutorOptions) -> None:
-        seen.extend(sorted(path.relative_to(options.work_dir).as_posix() for path in options.work_dir.rglob("*")))
-
-    item = trial_item(directory, given, skills=(source.root / "skills" / "tidy",))
-    outcome, _ = await subject.run(directory, given, [look, {"made.txt": "made"}], item=item)
+    skills = (source.root / "skills" / "tidy",)
+    outcome = await subject.run(directory, given, [agent.LOOK, write({"made.txt": "made"})], skills=skills)
+    files = seen(outcome)["files"]
     for name in ("a.txt", "b", "tidy/SKILL.md"):
-        assert name in seen, f"the agent did not find {name}, only {seen}"
-    assert "late.txt" not in seen, "the agent saw the grading environment"
+        assert name in files, f"the agent did not find {name}, only {files}"
+    assert "late.txt" not in files, "the agent saw the grading environment"
     file, diff = details(outcome)
     assert file.evidence == "late", "graders did not see the grading environment"
     assert "made.txt" in diff.evidence, "the diff lacks what the agent made"
@@ -90,9 +90,9 @@ async def _setup_failure(subject: BackendSubject, directory: Path) -> None:
 
     command = python_command("raise SystemExit(3)")
     given = stimulus(environment=Environment(commands=(command,)), graders=(entry("contract-diff"),))
-    outcome, calls = await subject.run(directory, given, ["must not be said"])
+    outcome = await subject.run(directory, given, [say("must not be said")])
     assert outcome.status == "error"
-    assert not calls, "the agent ran although the set-up failed"
+    assert outcome.trajectory is None, "the agent ran although the set-up failed"
     assert outcome.grade is None, "a failed set-up must not be graded"
     assert outcome.error is not None
     assert outcome.error.message.startswith(f"Setup command failed (exit 3): {command}"), outcome.error.message
@@ -101,7 +101,7 @@ async def _setup_failure(subject: BackendSubject, directory: Path) -> None:
 
 async def _diff(subject: BackendSubject, directory: Path) -> None:
     given = stimulus(graders=(entry("contract-diff"),))
-    outcome, _ = await subject.run(directory, given, [{"new.txt": "one line\n"}, "done"])
+    outcome = await subject.run(directory, given, [write({"new.txt": "one line\n"}), say("done")])
     (result,) = details(outcome)
     assert "+one line" in result.evidence, result.evidence
     assert outcome.trajectory is not None
@@ -112,7 +112,7 @@ async def _diff(subject: BackendSubject, directory: Path) -> None:
 async def _turn_diff(subject: BackendSubject, directory: Path) -> None:
     graders = (entry("contract-diff", turn=0), entry("contract-diff", turn=1))
     given = stimulus("first", "second", graders=graders)
-    outcome, _ = await subject.run(directory, given, [[{"one.txt": "1\n"}], [{"two.txt": "2\n"}]])
+    outcome = await subject.run(directory, given, [[write({"one.txt": "1\n"})], [write({"two.txt": "2\n"})]])
     first, second = details(outcome)
     assert "one.txt" in first.evidence, first.evidence
     assert "two.txt" not in first.evidence, first.evidence
@@ -126,7 +126,7 @@ async def _artifacts(subject: BackendSubject, directory: Path) -> None:
     given = stimulus(artifacts=Artifacts(include=("out/**",), exclude=("**/*.tmp",)))
     files = {"out/a.txt": "kept", "out/deep/b.txt": "kept", "out/c.tmp": "left", "d.txt": "left"}
     target = directory / "run" / "trial-0"
-    outcome, _ = await subject.run(directory, given, [files], output_dir=target, run_dir=directory / "run")
+    outcome = await subject.run(directory, given, [write(files)], output_dir=target, run_dir=directory / "run")
     assert outcome.trajectory is not None
     assert outcome.trajectory.artifact_dir is not None, "artifactDir is not set"
     kept = Path(outcome.trajectory.artifact_dir)
@@ -137,25 +137,34 @@ async def _artifacts(subject: BackendSubject, directory: Path) -> None:
 async def _cancel(subject: BackendSubject, directory: Path) -> None:
     from vally.run.inputs import StopSignal
 
-    stop, outcomes = StopSignal(), []
+    stop, outcomes, running = StopSignal(), [], anyio.Event()
     given = stimulus(graders=(entry("contract-diff"),))
 
-    async def run() -> None:
-        outcomes.append((await subject.run(directory, given, [{"x.txt": "x"}, Wait(600)], stop=stop))[0])
+    def phase(name: str, _: str | None) -> None:
+        if name == "running":
+            running.set()
 
-    with anyio.fail_after(STOP_LIMIT_S):
-        async with anyio.create_task_group() as group:
-            group.start_soon(run)
-            await anyio.sleep(0.5)
-            assert not outcomes, "the agent was to work until it is stopped"
-            stop.set("cancelled")
-    (outcome,) = outcomes
+    async with subject.prepared(directory) as backend:
+
+        async def run() -> None:
+            script = [write({"x.txt": "x"}), wait(600)]
+            outcomes.append(await run_trial(backend, directory, given, script, stop=stop, on_phase=phase))
+
+        with anyio.fail_after(STOP_LIMIT_S):
+            async with anyio.create_task_group() as group:
+                group.start_soon(run)
+                await running.wait()
+                await anyio.sleep(0.2)
+                assert not outcomes, "the agent was to work until it is stopped"
+                stop.set("cancelled")
+        (outcome,) = outcomes
+        await outcome.cleanup()
     assert outcome.grade is None, "a cancelled trial must not be graded"
     assert outcome.work_dir is None or not outcome.work_dir.exists(), "the workspace is left"
 
 
 async def _executor_crash(subject: BackendSubject, directory: Path) -> None:
-    outcome, _ = await subject.run(directory, stimulus(), [RuntimeError("went wrong")])
+    outcome = await subject.run(directory, stimulus(), [agent.crash("went wrong")])
     assert outcome.status == "error"
     assert outcome.error is not None
     assert outcome.error.code == "executor-exception", outcome.error.code
@@ -164,8 +173,8 @@ async def _executor_crash(subject: BackendSubject, directory: Path) -> None:
 
 
 async def _executor_error(subject: BackendSubject, directory: Path) -> None:
-    error = ExecutorError("slow down", code="provider-rate-limit", retryable=True, retry_after_ms=1500)
-    outcome, _ = await subject.run(directory, stimulus(), ["working", error])
+    error = agent.fail("slow down", code="provider-rate-limit", retryable=True, retry_after_ms=1500)
+    outcome = await subject.run(directory, stimulus(), [say("working"), error])
     assert outcome.status == "error"
     assert outcome.error is not None
     assert (outcome.error.code, outcome.error.message) == ("provider-rate-limit", "slow down")
@@ -175,14 +184,13 @@ async def _executor_error(subject: BackendSubject, directory: Path) -> None:
 
 async def _cleanup(subject: BackendSubject, directory: Path) -> None:
     async with subject.prepared(directory) as backend:
-        executor = ScriptedExecutor([{"x.txt": "x"}])
-        outcome = await run_trial(backend, directory, stimulus(), executor)
-        work = executor.options[0].work_dir
+        outcome = await run_trial(backend, directory, stimulus(), [write({"x.txt": "x"}), agent.LOOK])
+        found = seen(outcome)
         for number in (1, 2):
             warnings = await outcome.cleanup()
             assert not warnings, f"call {number} of cleanup gave warnings: {list(warnings)}"
-        for path in (work, executor.options[0].trial_dir):
-            assert not path.exists(), f"{path} is left"
+        for path in (found["workDir"], found["trialDir"]):
+            assert not Path(path).exists(), f"{path} is left"
 
 
 async def _grade_trial(subject: BackendSubject, directory: Path) -> None:
@@ -190,13 +198,12 @@ async def _grade_trial(subject: BackendSubject, directory: Path) -> None:
 
     given = stimulus(graders=(entry("contract-file", path="x.txt"),))
     async with subject.prepared(directory) as backend:
-        executor = ScriptedExecutor([{"x.txt": "content"}])
-        outcome = await run_trial(backend, directory, given, executor)
+        outcome = await run_trial(backend, directory, given, [write({"x.txt": "content"})])
         assert outcome.trajectory is not None
         request = GradeRequest(
             item=trial_item(directory, given),
             trajectory=outcome.trajectory,
-            options=trial_options(executor, PROBES, executor_record=executor.record()),
+            options=options_for(),
             work_dir=outcome.work_dir,
         )
         graded = await backend.grade_trial(request)
@@ -217,7 +224,7 @@ async def _grade_without_workspace(subject: BackendSubject, directory: Path) -> 
         request = GradeRequest(
             item=trial_item(directory, given),
             trajectory=trajectory(work_dir=str(gone)),
-            options=trial_options(ScriptedExecutor(), PROBES),
+            options=options_for(),
             work_dir=gone,
         )
         graded = await backend.grade_trial(request)
@@ -238,17 +245,10 @@ async def _untouched(subject: BackendSubject, directory: Path) -> None:
         graders=(entry("contract-diff"),),
     )
     before = tree_digest(source.root)
-    outcome, _ = await subject.run(directory, given, [{"tracked.txt": "changed\n", "copied.txt": "changed\n"}, _commit])
+    change = write({"tracked.txt": "changed\n", "copied.txt": "changed\n"})
+    outcome = await subject.run(directory, given, [change, agent.COMMIT])
     assert outcome.status == "success", outcome.error
     assert tree_digest(source.root) == before, "the repository of the user was changed"
-
-
-async def _commit(_: Stimulus, options: ExecutorOptions) -> None:
-    identity = ["-c", "user.name=Agent", "-c", "user.email=agent@example.com", "-c", "commit.gpgsign=false"]
-    for words in (["add", "--all"], ["commit", "--quiet", "--message", "agent"], ["checkout", "--quiet", "-b", "own"]):
-        done = await options.runner.run(["git", *identity, *words], cwd=options.work_dir, env=options.env)
-        if done.returncode != 0:
-            raise RuntimeError(done.stderr.decode(errors="replace"))
 
 
 async def _shutdown(subject: BackendSubject, directory: Path) -> None:
@@ -256,10 +256,10 @@ async def _shutdown(subject: BackendSubject, directory: Path) -> None:
         backend = subject.create()
         await backend.shutdown()
         async with subject.prepared(directory) as used:
-            await (await run_trial(used, directory, stimulus(), ScriptedExecutor())).cleanup()
+            await (await run_trial(used, directory, stimulus(), [say("done")])).cleanup()
         await used.shutdown()
     try:
-        await run_trial(used, directory, stimulus(), ScriptedExecutor())
+        await run_trial(used, directory, stimulus(), [say("done")])
     except BackendError:
         return
     raise AssertionError("a backend that was shut down must refuse work")
@@ -267,18 +267,17 @@ async def _shutdown(subject: BackendSubject, directory: Path) -> None:
 
 async def _many(subject: BackendSubject, directory: Path) -> None:
     results: dict[int, Sequence[GraderResult]] = {}
-    places: set[Path] = set()
+    places: set[str] = set()
     limit = anyio.CapacityLimiter(AT_ONCE)
     async with subject.prepared(directory) as backend:
 
         async def run(number: int) -> None:
             given = stimulus(graders=(entry("contract-file", path="n.txt"), entry("contract-diff")))
-            executor = ScriptedExecutor([{"n.txt": f"number {number}\n"}, Wait(0.05), f"wrote {number}"])
+            script = [write({"n.txt": f"number {number}\n"}), wait(0.05), agent.LOOK]
             async with limit:
-                item: TrialItem = trial_item(directory, given, trial_index=number)
-                outcome = await run_trial(backend, directory, given, executor, item=item)
+                outcome = await run_trial(backend, directory, given, script, trial_index=number)
                 results[number] = details(outcome)
-                places.add(executor.options[0].work_dir)
+                places.add(seen(outcome)["workDir"])
                 await outcome.cleanup()
 
         async with anyio.create_task_group() as group:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from vally.testing.contracts import agent
 from vally.testing.contracts.probes import PROBES
-from vally.testing.executors import ScriptedExecutor
 from vally.testing.hosts import plugin_host
 from vally.testing.trials import process_environment, run_context, trial_item, trial_options
 
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
     from vally.model.evalspec import GraderEntry, Stimulus
     from vally.model.results import GraderResult
     from vally.records import BackendSpec
-    from vally.run.inputs import ExecutorOptions
-    from vally.run.trial import TrialOutcome
+    from vally.run.trial import TrialOptions, TrialOutcome
 
 
 class BackendSubject:
@@ -55,26 +55,33 @@ class BackendSubject:
             with anyio.CancelScope(shield=True):
                 await backend.shutdown()
 
-    async def run(
-        self, directory: Path, given: Stimulus, script: Any, **fields: Any
-    ) -> tuple[TrialOutcome, list[ExecutorOptions]]:
+    async def run(self, directory: Path, given: Stimulus, script: Sequence[Any], **fields: Any) -> TrialOutcome:
         """Run one trial, clean up, and return what became of it."""
         async with self.prepared(directory) as backend:
-            executor = ScriptedExecutor(script)
-            outcome: TrialOutcome = await run_trial(backend, directory, given, executor, **fields)
+            outcome = await run_trial(backend, directory, given, script, **fields)
             warnings = await outcome.cleanup()
             assert not warnings, f"cleaning up gave warnings: {list(warnings)}"
-            return outcome, executor.options
+            return outcome
 
 
 async def run_trial(
-    backend: Any, directory: Path, given: Stimulus, executor: ScriptedExecutor, **fields: Any
+    backend: Any, directory: Path, given: Stimulus, script: Sequence[Any], **fields: Any
 ) -> TrialOutcome:
-    """Run one trial and leave the clean-up to the caller; `fields` are those of `TrialOptions`, and `item`."""
-    item = fields.pop("item", None) or trial_item(directory, given)
-    options = trial_options(executor, [*PROBES, executor.record()], executor_record=executor.record(), **fields)
-    outcome: TrialOutcome = await backend.run_trial(item, options)
+    """Run one trial and leave the clean-up to the caller; `fields` are those of the item and of `options_for`."""
+    names = ("skills", "trial_index")
+    about = {name: fields.pop(name) for name in names if name in fields}
+    item = trial_item(directory, given, executor=agent.NAME, **about)
+    item = replace(item, executor=replace(item.executor, config=agent.config_of(script)))
+    outcome: TrialOutcome = await backend.run_trial(item, options_for(script, **fields))
     return outcome
+
+
+def options_for(script: Sequence[Any] = (), **fields: Any) -> TrialOptions:
+    """What a backend gets beside an item whose agent follows the script."""
+    plugins = [*PROBES, agent.RECORD]
+    config = plugin_host(*plugins).parse_config(agent.RECORD, agent.config_of(script))
+    executor = plugin_host(*plugins).create(agent.RECORD)
+    return trial_options(executor, plugins, executor_config=config, executor_record=agent.RECORD, **fields)
 
 
 def entry(keyword: str, turn: int | None = None, **config: object) -> GraderEntry:
