@@ -85,6 +85,7 @@ def test_what_only_some_need_is_an_extra() -> None:
     extras = {name: entry["extra"] for name, entry in TABLE.items() if "extra" in entry}
     assert extras == {
         "vally-backend-container": "container",
+        "vally-backend-ray": "ray",
         "vally-backend-sandbox": "sandbox",
         "vally-judge-tiny": "tiny",
     }

@@ -51,7 +51,8 @@ class PluginHost:
     """
 
     def __init__(self, *, sources: PluginSources | None = None) -> None:
-        self._sources = PluginSources() if sources is None else sources
+        self.sources = PluginSources() if sources is None else sources
+        """Where the plugins come from; a host made from the same in another process has the same plugins."""
         self._catalog_: Catalog | None = None
         self._caller_: HookCaller | None = None
         self._registries: dict[str, Registry] = {}
@@ -69,11 +70,6 @@ class PluginHost:
         return cls(
             sources=PluginSources(installed=False, objects=objects, command_line=tuple(specifiers), bases=tuple(bases))
         )
-
-    @property
-    def sources(self) -> PluginSources:
-        """Where the plugins of this host come from, so that a like host can be made in another process."""
-        return self._sources
 
     def records(self, kind: str) -> Mapping[str, Record]:
         """The active records of a kind by name, sorted. Raises the first of `problems(kind)`."""
@@ -128,7 +124,7 @@ class PluginHost:
         registry = self._registry(kind)
         if text in self.records(kind) or text in registry.conflicts:
             return self.require(kind, text)
-        specifier = Specifier(kind, text, "option", tuple(self._sources.bases if bases is None else bases))
+        specifier = Specifier(kind, text, "option", tuple(self.sources.bases if bases is None else bases))
         sources = self._resolve_specifier(specifier)
         names = registry.add_explicit(self, sources)
         if len(names) != 1:
@@ -230,7 +226,7 @@ class PluginHost:
 
         Without `kinds` those are loaded of which a user named any.
         """
-        named = {kind for kind, *_ in (*self._sources.project, *self._sources.command_line)}
+        named = {kind for kind, *_ in (*self.sources.project, *self.sources.command_line)}
         wanted = [kind for kind in KINDS if kind in named] if kinds is None else kinds
         found = [error for kind in wanted for error in self._registry(kind).errors]
         return tuple({error.message: error for error in found}.values())
@@ -294,7 +290,7 @@ class PluginHost:
         if self._catalog_ is None:
             from vally.catalog import Catalog
 
-            self._catalog_ = Catalog(self._sources)
+            self._catalog_ = Catalog(self.sources)
             self.warn(*self._catalog_.warnings)
         return self._catalog_
 

@@ -102,16 +102,14 @@ def seen(outcome: TrialOutcome) -> dict[str, Any]:
 
 def _step(step: Mapping[str, Any]) -> Any:
     ((word, value),) = step.items()
-    made = {
-        "say": lambda: value,
-        "write": lambda: value,
-        "wait": lambda: Wait(value),
-        "crash": lambda: RuntimeError(value),
-        "fail": lambda: ExecutorError(value["message"], **{key: value[key] for key in value if key != "message"}),
-        "look": lambda: _look,
-        "commit": lambda: _commit,
-    }
-    return made[word]()
+    if word == "wait":
+        return Wait(value)
+    if word == "crash":
+        return RuntimeError(value)
+    if word == "fail":
+        facts = dict(value)
+        return ExecutorError(facts.pop("message"), **facts)
+    return {"look": _look, "commit": _commit}.get(word, value)
 
 
 def _look(_: Stimulus, options: ExecutorOptions) -> str:

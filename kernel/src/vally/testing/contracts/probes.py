@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from vally.decorator import grader
 from vally.model.config import Config
 from vally.model.results import GraderResult
+from vally.records import GraderSpec
 
 
 class FileConfig(Config):
@@ -23,20 +23,40 @@ class DiffConfig(Config):
         return frozenset({"diff", "turn-diff"})
 
 
-@grader("contract-file", config=FileConfig, requires_workspace=True)
-def contract_file(input: Any) -> GraderResult:
+class FileProbe:
     """Tells the content of a file."""
-    matches = input.files.resolve(input.config.path)
-    if not matches.paths:
-        return GraderResult.verdict(False, "absent")
-    return GraderResult.verdict(True, input.files.read_text(matches, matches.paths[0]).strip())
+
+    def grade(self, input: Any) -> GraderResult:
+        """Pass with the content, fail without the file."""
+        matches = input.files.resolve(input.config.path)
+        if not matches.paths:
+            return GraderResult.verdict(False, "absent")
+        return GraderResult.verdict(True, input.files.read_text(matches, matches.paths[0]).strip())
 
 
-@grader("contract-diff", config=DiffConfig, multiline=True)
-def contract_diff(input: Any) -> GraderResult:
+class DiffProbe:
     """Tells the diff."""
-    diff = input.trajectory.diff
-    return GraderResult.verdict(bool(diff), diff or input.trajectory.diff_error or "no diff")
+
+    def grade(self, input: Any) -> GraderResult:
+        """Pass with the diff unless it is empty."""
+        diff = input.trajectory.diff
+        return GraderResult.verdict(bool(diff), diff or input.trajectory.diff_error or "no diff")
 
 
-PROBES = (contract_file, contract_diff)
+# Factories are import strings, so that a backend can make the graders in another process.
+PROBES = (
+    GraderSpec(
+        name="contract-file",
+        summary="tells the content of a file",
+        factory=f"{__name__}:FileProbe",
+        config=f"{__name__}:FileConfig",
+        requires_workspace=True,
+    ),
+    GraderSpec(
+        name="contract-diff",
+        summary="tells the diff",
+        factory=f"{__name__}:DiffProbe",
+        config=f"{__name__}:DiffConfig",
+        multiline=True,
+    ),
+)

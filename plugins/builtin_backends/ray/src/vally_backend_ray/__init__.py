@@ -1,0 +1,1 @@
+"""Backend plugin: trials on a Ray cluster."""

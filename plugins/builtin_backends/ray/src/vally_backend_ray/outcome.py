@@ -1,0 +1,124 @@
+"""What became of a trial elsewhere, with its files put where the run has them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from vally import (
+    BackendError,
+    ErrorInfo,
+    ExportedFiles,
+    GraderResult,
+    JudgeUsage,
+    Phases,
+    Redactor,
+    Selection,
+    Trajectory,
+)
+from vally_backend_ray.messages import Shipped
+
+PATCH = "workspace.patch"
+ARTIFACTS = "artifacts"
+
+
+async def _not_available(_: Selection, __: Path) -> ExportedFiles:
+    raise BackendError("workspace is not available")
+
+
+async def _nothing_to_clean() -> Sequence[str]:
+    return ()
+
+
+@dataclass
+class RemoteOutcome:
+    """See `TrialOutcome`; `work_dir` is a path of the machine that the trial ran on."""
+
+    status: Literal["success", "error", "skipped"]
+    trajectory: Trajectory | None = None
+    grade: GraderResult | None = None
+    error: ErrorInfo | None = None
+    skip_reason: str | None = None
+    retry_after_ms: int | None = None
+    work_dir: Path | None = None
+    phases: Phases = field(default_factory=Phases)
+    warnings: tuple[str, ...] = ()
+    judge_usage: JudgeUsage | None = None
+    lost_attempts: int = 0
+    backend_name: str = ""
+    export: Callable[[Selection, Path], Awaitable[ExportedFiles]] = _not_available
+    clean: Callable[[], Awaitable[Sequence[str]]] = _nothing_to_clean
+
+    async def export_workspace(self, selection: Selection, target: Path) -> ExportedFiles:
+        """Copy files of the workspace to this machine; only before `cleanup`. Raises `BackendError`."""
+        return await self.export(selection, target)
+
+    async def cleanup(self) -> Sequence[str]:
+        """Have removed what the trial left; returns warnings, never raises."""
+        clean, self.clean, self.export = self.clean, _nothing_to_clean, _not_available
+        return await clean()
+
+
+def arrived(shipped: Shipped, losses: Sequence[str]) -> RemoteOutcome:
+    """The outcome of a trial that came back."""
+    return RemoteOutcome(
+        status=shipped.status,  # type: ignore[arg-type]  # what the inner backend said, which the kernel checks
+        trajectory=shipped.trajectory,
+        grade=shipped.grade,
+        error=shipped.error,
+        skip_reason=shipped.skip_reason,
+        retry_after_ms=shipped.retry_after_ms,
+        work_dir=None if shipped.work_dir is None else Path(shipped.work_dir),
+        phases=shipped.phases,
+        warnings=(*losses, *shipped.warnings),
+        judge_usage=shipped.judge_usage,
+        lost_attempts=len(losses),
+        backend_name=shipped.backend_name,
+    )
+
+
+def lost(losses: Sequence[str], backend_name: str) -> RemoteOutcome:
+    """The outcome of a trial that lost more workers than it may."""
+    message = f"{len(losses)} workers were lost with this trial; the last one: {losses[-1]}"
+    info = ErrorInfo(message=message, code="worker-lost", retryable=True, phase="running")
+    return RemoteOutcome(
+        "error",
+        error=info,
+        warnings=tuple(losses),
+        lost_attempts=len(losses) - 1,
+        backend_name=backend_name,
+    )
+
+
+def put_in_place(source: Path, run_dir: Path, output_dir: Path | None, redactor: Redactor) -> None:
+    """Move what came back into the run directory; blocks. Raises `OSError`.
+
+    Texts lose the secrets that the driver knows of, as everywhere; artifacts stay as they are.
+    """
+    artifacts = None if output_dir is None else output_dir / ARTIFACTS
+    for parent, directories, names in os.walk(source):
+        links = [name for name in directories if (Path(parent) / name).is_symlink()]
+        for name in (*names, *links):
+            path = Path(parent) / name
+            target = run_dir / path.relative_to(source)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if artifacts is None or not target.is_relative_to(artifacts):
+                _redact(path, redactor)
+            shutil.move(path, target)
+
+
+def _redact(path: Path, redactor: Redactor) -> None:
+    if path.is_symlink():
+        return
+    data = path.read_bytes()
+    if path.name == PATCH:
+        clean = redactor.patch(data)
+    else:
+        text = data.decode("utf-8", "surrogateescape")
+        clean = redactor.text(text).encode("utf-8", "surrogateescape")
+    if clean != data:
+        path.write_bytes(clean)

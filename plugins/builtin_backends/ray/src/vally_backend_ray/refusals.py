@@ -1,0 +1,67 @@
+"""What cannot be done elsewhere is refused before anything starts."""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+
+from vally import BackendError, BackendSpec, ExecutorSpec, Plan, PluginHost, TrialItem
+
+UNAVAILABLE = "ray-unavailable"
+UNSUPPORTED = "unsupported-option"
+INSTALL = "pip install 'vally[ray]'"
+
+
+def check_installation() -> None:
+    """Raise `BackendError` where no cluster can be used."""
+    if sys.platform == "win32":
+        raise BackendError("--backend ray needs Linux or macOS", code=UNAVAILABLE)
+    if find_spec("ray") is None:
+        raise BackendError("--backend ray: Ray is not installed", code=UNAVAILABLE, hints=(INSTALL,))
+
+
+def check_plan(plan: Plan, host: PluginHost, inner: BackendSpec) -> None:
+    """Raise `BackendError` for the first thing of a plan that workers could not do."""
+    options = plan.options
+    if options.in_place:
+        raise _refused("--in-place")
+    if options.workspace is not None:
+        raise _refused("--workspace")
+    for evaluation in plan.evals:
+        record = host.get("executor", evaluation.executor.name)
+        if not isinstance(record, ExecutorSpec):
+            raise BackendError(
+                f"--backend ray: executor '{evaluation.executor.name}' belongs to this command and runs in its process "
+                "only; use --backend local",
+                code=UNSUPPORTED,
+            )
+        if inner.isolates and not record.capabilities.isolation:
+            raise BackendError(
+                f"executor '{record.name}' does not support isolation, which backend '{inner.name}' needs",
+                code=UNSUPPORTED,
+            )
+    for item in plan.items():
+        if item.trial_index == 0:
+            check_item(item)
+
+
+def check_item(item: TrialItem) -> None:
+    """Raise `BackendError` when an item is bound to this machine."""
+    workspace = item.workspace
+    if workspace.path is not None:
+        raise _refused("--work-dir" if workspace.in_place else "--workspace")
+    source = item.stimulus.merged_environment.git
+    if source is not None and source.url is not None and source.url.startswith("file:"):
+        raise BackendError(
+            f"--backend ray: stimulus '{item.stimulus.name}': the repository '{source.url}' lies on this machine; "
+            "name its directory without 'file://', so that it can travel to the workers",
+            code=UNSUPPORTED,
+        )
+
+
+def _refused(option: str) -> BackendError:
+    return BackendError(
+        f"--backend ray: {option} names a directory of this machine, but trials run on others; "
+        "leave it out, keep files with 'artifacts', or use --backend local",
+        code=UNSUPPORTED,
+    )
