@@ -28,42 +28,37 @@ def mirrored(path: Path, root: Path) -> Path:
 
 
 def map_paths(value: Any, change: Callable[[Path], Path]) -> Any:
-    """A copy of frozen data with all paths changed; what holds none may be returned as it is."""
-    if isinstance(value, Path):
-        return change(value)
-    if is_dataclass(value) and not isinstance(value, type):
-        changed = {}
-        for field in fields(value):
-            old = getattr(value, field.name)
-            new = map_paths(old, change)
-            if new is not old:
-                changed[field.name] = new
-        return replace(value, **changed) if changed else value
-    if isinstance(value, Mapping):
-        items = {key: map_paths(item, change) for key, item in value.items()}
-        return value if all(items[key] is item for key, item in value.items()) else items
-    if isinstance(value, (list, tuple)):
-        parts = [map_paths(item, change) for item in value]
-        same = all(new is old for new, old in zip(parts, value, strict=True))
-        return value if same else type(value)(parts)
-    return value
+    """A copy of data with all paths changed; parts that hold none stay the same objects."""
+    return _mapped(value, lambda leaf: change(leaf) if isinstance(leaf, Path) else leaf)
 
 
 def map_texts(value: Any, change: Callable[[str], str]) -> Any:
-    """A copy of data with all texts changed; models, dataclasses, mappings and lists are entered."""
-    if isinstance(value, str):
-        return change(value)
+    """A copy of data with all texts changed, keys included; parts that stay as they are stay the same objects."""
+    return _mapped(value, lambda leaf: change(leaf) if isinstance(leaf, str) else leaf)
+
+
+def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
+    """Enter models, dataclasses, mappings, lists and tuples, and change what lies in them."""
     if isinstance(value, BaseModel):
-        update = {name: map_texts(item, change) for name, item in value.__dict__.items()}
-        extra = {name: map_texts(item, change) for name, item in (value.model_extra or {}).items()}
-        return value.model_copy(update={**update, **extra})
+        # Which fields were set is part of a record, so those that did not change are left alone.
+        update = _changed({**value.__dict__, **(value.model_extra or {})}, change)
+        return value.model_copy(update=update) if update else value
     if is_dataclass(value) and not isinstance(value, type):
-        return replace(value, **{field.name: map_texts(getattr(value, field.name), change) for field in fields(value)})
+        update = _changed({field.name: getattr(value, field.name) for field in fields(value)}, change)
+        return replace(value, **update) if update else value
     if isinstance(value, Mapping):
-        return {map_texts(key, change): map_texts(item, change) for key, item in value.items()}
+        items = {change(key): _mapped(item, change) for key, item in value.items()}
+        same = items.keys() == value.keys() and all(items[key] is item for key, item in value.items())
+        return value if same else items
     if isinstance(value, (list, tuple)):
-        return type(value)([map_texts(item, change) for item in value])
-    return value
+        parts = [_mapped(item, change) for item in value]
+        return value if all(new is old for new, old in zip(parts, value, strict=True)) else type(value)(parts)
+    return change(value)
+
+
+def _changed(items: Mapping[str, Any], change: Callable[[Any], Any]) -> dict[str, Any]:
+    mapped = {name: _mapped(item, change) for name, item in items.items()}
+    return {name: mapped[name] for name, item in items.items() if mapped[name] is not item}
 
 
 class Homeward:
@@ -78,8 +73,7 @@ class Homeward:
     def text(self, text: str) -> str:
         """A text with the driver's paths."""
         for here, there in self._pairs:
-            if here in text:
-                text = text.replace(here, there)
+            text = text.replace(here, there)
         return text
 
     def concerns(self, data: bytes) -> bool:
