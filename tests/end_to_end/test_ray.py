@@ -84,8 +84,10 @@ class Evaluation:
 
     def check_nothing_is_left(self) -> None:
         until(lambda: not self.agents() and not self.cluster())
-        # The scratch directory of a backend that was killed is removed by the next run, as on `local`.
-        until(lambda: not [path for path in (self.root / "tmp").iterdir() if not path.name.startswith("vally-run-")])
+        # Directories of trials whose worker was killed are removed by the next run at the latest, as on `local`.
+        until(
+            lambda: not [path for path in (self.root / "tmp").iterdir() if path.name.startswith(("vr-", "vally-ray-"))]
+        )
 
 
 def _command_line(process: psutil.Process) -> str:
