@@ -44,7 +44,7 @@ class PluginSources:
 
 
 class PluginHost:
-    """The plugins that one run or one test may use.
+    """The plugins that one run or one test may use; `sources` says where they come from.
 
     Nothing is imported before a kind is asked for. A plugin that a user named and that fails, or that provides the
     name of another one, makes every use of its kind raise `PluginError`; an installed one becomes a warning.
@@ -52,7 +52,6 @@ class PluginHost:
 
     def __init__(self, *, sources: PluginSources | None = None) -> None:
         self.sources = PluginSources() if sources is None else sources
-        """Where the plugins come from; a host made from the same in another process has the same plugins."""
         self._catalog_: Catalog | None = None
         self._caller_: HookCaller | None = None
         self._registries: dict[str, Registry] = {}
