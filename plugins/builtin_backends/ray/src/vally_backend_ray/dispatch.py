@@ -56,10 +56,11 @@ class Dispatch:
         ended = self._ended[order.attempt] = asyncio.Event()
         try:
             while len(losses) <= self._max_losses:
+                worker = await self._crew.acquire(nodes)
                 if order.attempt in self._stopped:
+                    await self._crew.release(worker)
                     skipped = Shipped(status="skipped", skip_reason="cancelled")
                     return Delivery(body=packed(skipped), losses=tuple(losses))
-                worker = await self._crew.acquire(nodes)
                 try:
                     return await self._done(worker, order, method, tuple(losses))
                 except WorkerLost as lost:
