@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import queue
 import socket
 import threading
 from collections.abc import Callable
@@ -44,8 +45,9 @@ def framed(value: object) -> bytes:
 class Link:
     """Calls methods of the bridge.
 
-    A thread reads, so that even code that blocks the event loop can wait for an answer. `on_note` is called in the
-    event loop that made the link, `explain` when the bridge is gone, and returns what to say of it.
+    Threads read and write, so that a bridge that is slow blocks nobody, and even code that blocks the event loop can
+    wait for an answer. `on_note` is called in the event loop that made the link, `explain` when the bridge is gone, and
+    returns what to say of it.
     """
 
     def __init__(self, connection: socket.socket, on_note: Callable[[str, Any], None], explain: Callable[[], str]):
@@ -55,10 +57,11 @@ class Link:
         self._loop = asyncio.get_running_loop()
         self._numbers = count(1)
         self._waiting: dict[int, concurrent.futures.Future[Any]] = {}
-        self._lock = threading.Lock()
+        self._frames: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._gone: BackendError | None = None
-        self._thread = threading.Thread(target=self._read, name="vally-ray-link", daemon=True)
-        self._thread.start()
+        self._threads = [threading.Thread(target=work, daemon=True) for work in (self._read, self._write)]
+        for thread in self._threads:
+            thread.start()
 
     async def call(self, method: str, *arguments: object) -> Any:
         """Call a method and return its value. Raises `BackendError`, also when the bridge is gone."""
@@ -70,14 +73,15 @@ class Link:
 
     def tell(self, method: str, *arguments: object) -> None:
         """Call a method whose answer nobody needs; what goes wrong is not told."""
-        with suppress(OSError):
-            self._send((0, method, arguments))
+        self._frames.put(framed((0, method, arguments)))
 
     def close(self) -> None:
-        """Close the socket, which ends the bridge, and wait for the thread."""
+        """Close the socket, which ends the bridge, and wait for the threads."""
+        self._frames.put(None)
         with suppress(OSError):
             self._connection.shutdown(socket.SHUT_RDWR)
-        self._thread.join(5)
+        for thread in self._threads:
+            thread.join(5)
         self._connection.close()
 
     def _sent(self, method: str, arguments: tuple[object, ...]) -> concurrent.futures.Future[Any]:
@@ -86,16 +90,15 @@ class Link:
         self._waiting[number] = future
         if self._gone is not None:
             self._fail(self._gone)
-            return future
-        # The thread that reads sees the end of a broken connection too, and says why.
-        with suppress(OSError):
-            self._send((number, method, arguments))
+        else:
+            self._frames.put(framed((number, method, arguments)))
         return future
 
-    def _send(self, message: object) -> None:
-        frame = framed(message)
-        with self._lock:
-            self._connection.sendall(frame)
+    def _write(self) -> None:
+        # The thread that reads sees the end of a broken connection too, and says why.
+        with suppress(OSError):
+            while (frame := self._frames.get()) is not None:
+                self._connection.sendall(frame)
 
     def _read(self) -> None:
         # A closed loop raises RuntimeError, and has nobody left to tell anything.
