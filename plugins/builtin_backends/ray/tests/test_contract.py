@@ -8,26 +8,22 @@ from pathlib import Path
 import pytest
 from ray_clusters import RayCluster, ray_cluster
 
-from vally.testing import Case, backend_contract
+from vally.testing import backend_contract
 from vally_backend_ray import plugin
 
 pytest.importorskip("ray")
 pytestmark = [pytest.mark.heavy, pytest.mark.xdist_group("ray")]
 (RECORD,) = plugin.vally_backends()
-CLUSTERS: list[RayCluster] = []
+NAMES = [str(case) for case in backend_contract(RECORD)]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def cluster() -> Iterator[None]:
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[RayCluster]:
     with ray_cluster() as running:
-        CLUSTERS.append(running)
-        yield
-        CLUSTERS.clear()
+        yield running
 
 
-CASES = backend_contract(RECORD, lambda: {"address": CLUSTERS[0].address, "slots": "5"}, lambda: CLUSTERS[0].env)
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_contract(case: Case, tmp_path: Path) -> None:
-    case(tmp_path)
+@pytest.mark.parametrize("name", NAMES)
+def test_contract(name: str, cluster: RayCluster, tmp_path: Path) -> None:
+    cases = backend_contract(RECORD, {"address": cluster.address, "slots": "5"}, cluster.env)
+    next(case for case in cases if str(case) == name)(tmp_path)

@@ -196,7 +196,8 @@ class RayBackend:
         with anyio.CancelScope(shield=True):
             if done is not None and done.judge is not None:
                 await done.judge.close()
-            await in_thread(remove_tree, order.directory)
+            if order.directory.exists():
+                await in_thread(remove_tree, order.directory)
 
     async def _clean_up(self, attempt: str) -> Sequence[str]:
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import secrets
 import stat
 import tarfile
 from collections.abc import Callable, Iterable, Iterator
@@ -89,21 +90,21 @@ def _walk(path: Path, wanted: Callable[[os.DirEntry[str]], bool]) -> Iterator[Pa
 
 def make_bundle(files: BundleFiles, directory: Path, *, limit: int) -> Bundle:
     """Write the archive into `directory`. Raises `BackendError` for what cannot be read, or more than `limit` bytes."""
-    draft = directory / "bundle.draft"
+    # Two bundles may have one key, and each is removed when it is no longer needed.
+    archive = directory / f"{secrets.token_hex(8)}.tar"
     roots = {*files.whole, *files.visible, *files.places}
     try:
         entries = files.entries()
         _check_size(entries, limit)
-        with draft.open("wb") as stream:
+        with archive.open("wb") as stream:
             key = _write_archive(stream, entries, roots)
-        archive = directory / f"{key}.tar"
-        draft.replace(archive)
+            size = stream.tell()
     except OSError as error:
         about = f" '{error.filename}'" if error.filename else ""
         raise BackendError(
             f"--backend ray: cannot take{about} along to the workers: {error.strerror or error}", code=NOT_BUNDLED
         ) from error
-    return Bundle(key, archive, archive.stat().st_size)
+    return Bundle(key, archive, size)
 
 
 def _check_size(entries: dict[Path, Path], limit: int) -> None:

@@ -41,9 +41,13 @@ class Parcels:
             self._of_spec[path] = self._make(stimuli.values(), skills, configs, item)
         return list(self._of_spec.values())
 
+    def known(self, item: TrialItem) -> Bundle | None:
+        """The bundle of an item of the plan; does not block."""
+        return self._of_spec.get(item.spec_path)
+
     def of(self, item: TrialItem) -> Bundle:
         """The bundle of an item; without a plan it is made for its stimulus."""
-        known = self._of_spec.get(item.spec_path)
+        known = self.known(item)
         if known is not None:
             return known
         with self._lock:

@@ -6,6 +6,7 @@ import asyncio
 import uuid
 from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import anyio.to_thread
@@ -28,6 +29,7 @@ class Shipping:
         self._parcels = Parcels(directory, process_env)
         self._hosts: dict[int, tuple[PluginHost, HostPlan]] = {}
         self._sent: dict[str, asyncio.Task[None]] = {}
+        self._removed: set[Path] = set()
 
     async def prepared(self, plan: Plan | None, plugins: LocalPlugins) -> tuple[list[Bundle], HostPlan]:
         """The bundles of a whole run, not yet sent, and how its plugin host is made. Raises `BackendError`."""
@@ -40,10 +42,12 @@ class Shipping:
         if bundle.key not in self._sent:
             self._sent[bundle.key] = asyncio.create_task(self._put(bundle))
         await asyncio.shield(self._sent[bundle.key])
+        if bundle.archive not in self._removed:
+            self._removed.add(bundle.archive)
+            await in_thread(partial(bundle.archive.unlink, missing_ok=True))
 
     async def _put(self, bundle: Bundle) -> None:
         await self._process.link.call("add_bundle", bundle.key, bundle.archive)
-        await in_thread(partial(bundle.archive.unlink, missing_ok=True))
 
     async def add_host(self, host: PluginHost, plan: HostPlan) -> None:
         """Let workers make a plugin host when they need it. Raises `BackendError`."""
@@ -52,19 +56,17 @@ class Shipping:
 
     async def order(self, item: TrialItem, host: PluginHost, body: bytes) -> Order:
         """An order whose files and plugins are on their way. Raises `BackendError`."""
-        bundle: Bundle = await in_thread(self._parcels.of, item)
+        bundle = self._parcels.known(item) or await in_thread(self._parcels.of, item)
         await self.send(bundle)
         plan = await self._host(host)
         attempt = str(uuid.uuid4())
-        directory = self._process.directory / "in" / attempt
-        await in_thread(partial(directory.mkdir, parents=True))
         return Order(
             attempt=attempt,
             item_id=item.item_id,
             host=plan.key,
             bundles=(bundle.key,),
             body=body,
-            directory=directory,
+            directory=self._process.directory / "in" / attempt,
         )
 
     async def _host(self, host: PluginHost) -> HostPlan:
