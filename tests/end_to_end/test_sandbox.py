@@ -21,6 +21,7 @@ from confined import (
     SOCKET,
     Project,
     as_nobody,
+    assert_links_lead_nowhere,
     shell_grader,
     timeless,
 )
@@ -61,6 +62,10 @@ def test_nothing_outside_can_be_written(place: str, project: Project) -> None:
     said = project.output(f"echo x >> {path} && echo REACHED; echo end")
     assert "REACHED" not in said
     assert not Path(path).exists() or "passwd" in path
+
+
+def test_links_in_the_place_of_the_trial_s_directories_lead_nowhere(project: Project) -> None:
+    assert_links_lead_nowhere(project)
 
 
 def test_the_system_s_temporary_directory_is_the_trial_s_own(project: Project) -> None:

@@ -98,6 +98,39 @@ READS = {
 }
 
 
+REPLACES = """\
+cd $(dirname $HOME)
+for directory in $(find . -mindepth 1 -depth -type d); do
+    mv $directory $directory.old && ln -s {outside} $directory
+done
+for name in assets mcp.json prompt-1.txt usage-1.json; do ln -s {outside}/$name $name; done
+"""
+"""Puts links to a directory of this machine in the place of everything that a trial has for itself."""
+LOOKS = "for place in /tmp /var/tmp /dev/shm $HOME $TMPDIR; do cat $place/canary; echo x > $place/$1; done 2>/dev/null"
+
+
+def assert_links_lead_nowhere(project: Project) -> None:
+    """What an agent puts in the place of its directories is followed by nobody who could reach more than the agent."""
+    canary = project.outside / "canary"
+    canary.write_text("REACHED")
+    commands = {"command": ["/bin/sh", "-c", "sh -s 2>&1"], "continueCommand": ["/bin/sh", "{prompt_file}"]}
+    grading = {"files": [{"src": "expected.txt", "dest": "given.txt", "dest_root": "assets"}]}
+    turns = [REPLACES.format(outside=project.outside), f"set -- agent; {LOOKS}; echo end"]
+    grader = {"type": "run-command", "config": {"command": f"set -- grader; {LOOKS}; cat $EVALUATE_ASSETS/given.txt"}}
+    stimulus = {"name": "s", "turns": turns, "graders": [grader, shell_grader(f"set -- again; {LOOKS}; true")]}
+    defaults = {"executor": {"name": "command", "config": commands}}
+    spec = {"name": "e", "defaults": defaults, "grading_environment": grading, "stimuli": [stimulus]}
+    (project.root / "eval.yaml").write_text(json.dumps(spec))
+    project.evaluate()
+    (record,) = project.records()
+    assert record["status"] == "success", record.get("errorInfo")
+    assert record["trajectory"]["output"].strip() == "end"
+    assert record["gradeResult"]["passed"], record["gradeResult"]
+    assert "REACHED" not in json.dumps(record)
+    assert [path.name for path in project.outside.iterdir()] == ["canary"]
+    canary.unlink()
+
+
 SOCKET = """{python} - <<'END'
 import socket
 try:

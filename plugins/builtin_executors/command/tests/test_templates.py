@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 from vally import ExecutorError, McpServer, Trajectory
 from vally_executor_command.config import CommandConfig
+from vally_executor_command.staging import read_text, write_private
 
 pytestmark = pytest.mark.anyio
 Execute = Callable[..., Awaitable[Trajectory]]
@@ -172,3 +174,28 @@ def test_what_a_config_can_do() -> None:
     )
     assert all(getattr(full, name) for name in rest[:5])
     assert (full.attachments, full.simulation) == (False, False)
+
+
+LEFT = {
+    "a link": lambda path: path.symlink_to(path.parent / "elsewhere"),
+    "a link to nothing": lambda path: path.symlink_to(path.parent / "nothing"),
+    "a pipe": os.mkfifo,
+    "a directory": lambda path: (path / "full").mkdir(parents=True),
+    "a longer file": lambda path: path.write_text("left by an agent"),
+}
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
+@pytest.mark.parametrize("left", LEFT)
+def test_what_an_agent_left_in_the_place_of_a_file_is_neither_followed_nor_waited_for(
+    left: str, tmp_path: Path
+) -> None:
+    (tmp_path / "elsewhere").write_text("secret")
+    path = tmp_path / "usage-1.json"
+    LEFT[left](path)
+    assert read_text(path) == ("left by an agent" if left == "a longer file" else "")
+    write_private(path, "new")
+    assert read_text(path) == "new"
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "elsewhere").read_text() == "secret"
+    assert not (tmp_path / "nothing").exists()

@@ -10,11 +10,19 @@ from vally import BackendError, GradeRequest, ProcessRunner, RunContext, TrialIt
 from vally_backend_container.config import ContainerArgs
 from vally_backend_container.engine import UNAVAILABLE, Engine, EngineError, find_engine
 from vally_backend_container.images import Images
-from vally_backend_container.making import RunnerMaker, fresh_directory
+from vally_backend_container.making import RunnerMaker
 from vally_backend_container.mounts import Sights
 from vally_backend_container.probing import Prober
 from vally_backend_container.runner import ContainerRunner
-from vally_backend_local import LocalArgs, LocalBackend, LocalOutcome, RunResources, Trial, model_relays
+from vally_backend_local import (
+    LocalArgs,
+    LocalBackend,
+    LocalOutcome,
+    RunResources,
+    Trial,
+    fresh_directory,
+    model_relays,
+)
 
 
 class ContainerBackend(LocalBackend):

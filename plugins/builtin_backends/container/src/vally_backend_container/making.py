@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from vally import GradeRequest, LocalProcessRunner, TrialItem, TrialOptions
@@ -21,6 +19,7 @@ from vally_backend_local import (
     Place,
     Runners,
     RunResources,
+    fresh_directory,
     keeps_home,
     project_places,
     proxy_variables,
@@ -34,14 +33,15 @@ from vally_backend_local import (
 class _Scene:
     """What the parts of a trial have in common.
 
-    `run` is a directory for what passes between launchers and this program, which counts as the trial's. `private` are
-    variables for processes that have none of their own; `owned` what the user of the image may write.
+    `aside` is a directory for what processes see under another name, and for what passes between launchers and this
+    program; it counts as the trial's. `private` are variables for processes that have none of their own; `owned` what
+    the user of the image may write.
     """
 
     trial_id: str
     env: Mapping[str, str]
     cwd: Path
-    run: Path
+    aside: Path
     private: Mapping[str, str]
     owned: tuple[Path, ...]
     owned_dirs: tuple[Path, ...] = ()
@@ -85,7 +85,7 @@ class RunnerMaker:
             trial_id=place.trial_id,
             env=env,
             cwd=directories.workspace,
-            run=directories.run,
+            aside=directories.fresh_aside(),
             private={"HOME": str(directories.home), "TMPDIR": str(directories.tmp)},
             owned=writable,
             owned_dirs=directories.owned,
@@ -94,7 +94,7 @@ class RunnerMaker:
 
         def common() -> list[Mount]:
             # Nothing passes from one part to the next by way of the system's temporary directories.
-            return sights.common(item, options, writable, fresh_directory(directories.run))
+            return sights.common(item, options, writable, fresh_directory(scene.aside))
 
         here, hidden = _of_this_machine(options.process_env), (directories.git,)
         passed = getattr(options.executor_config, "pass_env", None) or ()
@@ -110,24 +110,29 @@ class RunnerMaker:
     def of_grading(self, request: GradeRequest, trial_id: str, env: dict[str, str]) -> ContainerRunner:
         """The runner of graders when a recorded trajectory is graded. Raises BackendError."""
         item, options = request.item, request.options
-        private = fresh_directory(self.resources.scratch.directory)
+        private, temporary = (fresh_directory(self.resources.scratch.directory) for _ in range(2))
         project = [path.resolve() for path in project_places(item)]
         named = request.work_dir or Path(request.trajectory.work_dir)
         recorded = [named.resolve()] if named.is_absolute() and named.is_dir() else []
         # One in which the project lies is not for graders to change.
         workspace = [path for path in recorded if not shows_any(path, project)]
+
+        def close() -> None:
+            remove_tree(private)
+            remove_tree(temporary)
+
         scene = _Scene(
             trial_id=trial_id,
             env=env,
             cwd=request.work_dir or private,
-            run=private,
+            aside=temporary,
             private={"HOME": str(private), "TMPDIR": str(private)},
             owned=(private, *workspace),
-            removable_dirs=(private,),
-            on_close=partial(remove_tree, private),
+            removable_dirs=(private, temporary),
+            on_close=close,
         )
-        common = [Mount(path, path) for path in recorded] + self.sights.common(item, options, scene.owned, private)
-        return self._runner(scene, self._graders(item, options, common))
+        common = self.sights.common(item, options, scene.owned, temporary)
+        return self._runner(scene, self._graders(item, options, [*(Mount(path, path) for path in recorded), *common]))
 
     def _graders(
         self, item: TrialItem, options: TrialOptions, common: Iterable[Mount], hidden: tuple[Path, ...] = ()
@@ -139,7 +144,7 @@ class RunnerMaker:
         return _Wanted("grade", self.args.grade_network, [*project, *common], dropped, (*hidden, *closed))
 
     def _runner(self, scene: _Scene, wanted: _Wanted) -> ContainerRunner:
-        control = fresh_directory(scene.run)
+        control = fresh_directory(scene.aside)
         # Launchers of another user write there; nobody else on this machine gets past the directories above.
         control.chmod(0o777)
         mounts = distinct([*wanted.mounts, Mount(control, control, read_only=False)])
@@ -177,17 +182,11 @@ class RunnerMaker:
             cwd=scene.cwd,
             control=control,
             owned=scene.owned,
+            aside=scene.aside,
             eager=wanted.eager,
             relays=wanted.relays if wanted.network == "model" else None,
             on_close=scene.on_close,
         )
-
-
-def fresh_directory(parent: Path) -> Path:
-    """A new directory under a name that nobody can have prepared."""
-    path = parent / secrets.token_hex(8)
-    path.mkdir(mode=0o700)
-    return path
 
 
 def _of_this_machine(process_env: Mapping[str, str]) -> dict[str, str]:

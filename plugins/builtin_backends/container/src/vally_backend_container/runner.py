@@ -39,8 +39,9 @@ Part = Literal["setup", "agent", "grade"]
 class ContainerRunner:
     """Runs the processes of one part of a trial in one container, which is made when the first of them is.
 
-    See `ProcessRunner`. `inner` starts the engine's clients on this machine; `control` is a directory of the run in
-    which launchers write what they have to tell. `owned` are directories that go back to the caller afterwards.
+    See `ProcessRunner`. `inner` starts the engine's clients on this machine; `control` is a directory in
+    which launchers write what they have to tell. `owned` are directories for the user of the image; with what is left
+    in `aside` they go back to the caller afterwards.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class ContainerRunner:
         *,
         cwd: Path,
         control: Path,
+        aside: Path,
         owned: tuple[Path, ...] = (),
         eager: bool = False,
         relays: ModelRelays | None = None,
@@ -67,6 +69,7 @@ class ContainerRunner:
         self._cwd = cwd
         self._control = control
         self._owned = owned
+        self._aside = aside
         self._eager = eager
         self._relays = relays
         self._on_close = on_close
@@ -240,10 +243,6 @@ class ContainerRunner:
         """Let the user of the image write where the caller alone could."""
         identity = self._recipe.identity
         if identity.foreign:
-            # What launchers write is read here meanwhile; the names of their directories cannot be guessed.
-            for path in (self._control.parent, self._control.parent.parent):
-                if any(path.is_relative_to(place) for place in self._owned):
-                    path.chmod(0o711)
             await change_owner(self._recipe, self._owned, f"{identity.uid}:{identity.gid}")
 
     async def _take_back(self) -> None:
@@ -251,7 +250,7 @@ class ContainerRunner:
         if not identity.foreign:
             return
         try:
-            left = await anyio.to_thread.run_sync(foreign_in, self._owned)
+            left = await anyio.to_thread.run_sync(foreign_in, (*self._owned, self._aside))
             await change_owner(self._recipe, left, identity.caller)
         except (EngineError, OSError) as error:
             self._remarks.append(f"files of the user {identity.uid} could not be given back: {error}")

@@ -8,7 +8,7 @@ Other backends use the names of this package only, not those of its modules. Eac
 | `LocalArgs`, `Size`, `parse_size` | its arguments, to be extended, and byte sizes such as `512m` |
 | `RunResources`, `temporary_directory` | what the trials of a run share: caches, limits, the guardian |
 | `Trial`, `LocalOutcome` | one trial from an empty workspace to its outcome |
-| `Place`, `TrialDirectories` | which trial it is, and where |
+| `Place`, `TrialDirectories`, `fresh_directory` | which trial it is, and where |
 | `Runners`, `TrialRunner` | who starts the processes of its parts |
 | `keeps_home`, `command_environment` | what the executor asks for; the environment of set-up commands and graders |
 | `GRADER_INPUT`, `withheld_variables` | what graders are told, and what they do not get of the environment |
@@ -33,7 +33,7 @@ _NAMES = {
         "proxy_variables withheld_variables"
     ),
     "vally_backend_local.copying": "remove_tree",
-    "vally_backend_local.directories": "TrialDirectories",
+    "vally_backend_local.directories": "TrialDirectories fresh_directory",
     "vally_backend_local.failures": "SetupError",
     "vally_backend_local.outcome": "LocalOutcome",
     "vally_backend_local.preparing": "Place Runners keeps_home",

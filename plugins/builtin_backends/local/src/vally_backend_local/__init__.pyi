@@ -16,6 +16,7 @@ from vally_backend_local.confining import shows_any as shows_any
 from vally_backend_local.confining import withheld_variables as withheld_variables
 from vally_backend_local.copying import remove_tree as remove_tree
 from vally_backend_local.directories import TrialDirectories as TrialDirectories
+from vally_backend_local.directories import fresh_directory as fresh_directory
 from vally_backend_local.failures import SetupError as SetupError
 from vally_backend_local.outcome import LocalOutcome as LocalOutcome
 from vally_backend_local.preparing import Place as Place

@@ -174,7 +174,8 @@ class AgentPart:
     def _roots(self) -> tuple[Path, ...]:
         directories = self._place.directories
         in_place = self._place.item.workspace.in_place
-        return (directories.trial,) if in_place else (directories.workspace, directories.trial)
+        private = (directories.trial, directories.aside)
+        return private if in_place else (directories.workspace, *private)
 
     def _fill_disk(self) -> None:
         self._disk_full = True

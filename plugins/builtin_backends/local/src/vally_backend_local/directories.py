@@ -18,11 +18,15 @@ from vally_backend_local.spare_directories import SpareDirectories
 class TrialDirectories:
     """Real paths. The private directory `trial` has mode 0700; what lies in it is made when it is first needed.
 
+    `aside` is for what confined processes see under another name only, such as their `/tmp`: a name that they could
+    change would be followed when the next of them is started. It is made when it is first needed, too.
+
     `removable` are the directories that go with the trial, `owned` those in which only its processes work.
     """
 
     workspace: Path
     trial: Path
+    aside: Path
     removable: tuple[Path, ...]
     owned: tuple[Path, ...]
 
@@ -46,10 +50,22 @@ class TrialDirectories:
     def run(self) -> Path:
         return self.trial / "run"
 
+    def fresh_aside(self) -> Path:
+        """Make a directory in `aside`."""
+        self.aside.mkdir(mode=0o700, exist_ok=True)
+        return fresh_directory(self.aside)
+
     def make_private(self) -> None:
         """Make the directories that processes of the trial may expect."""
         for path in (self.home, self.tmp, self.run):
             path.mkdir(mode=0o700, exist_ok=True)
+
+
+def fresh_directory(parent: Path) -> Path:
+    """Make a directory under a name that nobody can have prepared."""
+    path = parent / secrets.token_hex(8)
+    path.mkdir(mode=0o700)
+    return path
 
 
 def make_directories(
@@ -77,11 +93,13 @@ def make_directories(
     except OSError as error:
         raise from_os_error(error, "make the directories of the trial") from error
     mine = not choice.in_place
+    aside = trial.with_name(f"{trial.name}-aside")
     goes = mine and choice.path is None and not (keep or choice.keep)
     return TrialDirectories(
         workspace=workspace,
         trial=trial,
-        removable=(workspace, trial) if goes else (trial,),
+        aside=aside,
+        removable=(workspace, trial, aside) if goes else (trial, aside),
         owned=(workspace, trial) if mine else (trial,),
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -146,6 +147,9 @@ class WorkspaceFiller:
         stagers = {"workspace": Stager(workspace.resolve(), work.checkpoint)}
         for entry in plan.entries():
             if entry.dest_root not in stagers:
+                if os.path.lexists(assets) and (assets.is_symlink() or not assets.is_dir()):
+                    # An agent put it there, and would have the files of graders elsewhere.
+                    assets.unlink()
                 assets.mkdir(mode=0o700, exist_ok=True)
                 stagers[entry.dest_root] = Stager(assets.resolve(), work.checkpoint)
             stagers[entry.dest_root].stage(entry.src, entry.dest, keep_name=entry.keep_name)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -29,6 +28,7 @@ from vally_backend_local import (
     Runners,
     RunResources,
     Trial,
+    fresh_directory,
     keeps_home,
     model_relays,
     proxy_variables,
@@ -81,7 +81,7 @@ class SandboxBackend(LocalBackend):
         directories.make_private()
         writable = [directories.workspace, directories.trial]
         parts = {"setup": views.setup, "agent": views.agent, "grade": views.graders}
-        made = {name: make(_fresh_directory(directories.run), item, options, writable) for name, make in parts.items()}
+        made = {name: make(directories.fresh_aside(), item, options, writable) for name, make in parts.items()}
         if keeps_home(options) and not made["agent"].sees(Path(env.get("HOME", "/"))):
             home = env.get("HOME")
             raise BackendError(
@@ -107,7 +107,7 @@ class SandboxBackend(LocalBackend):
         args = self._args
         withheld = withheld_variables(options.process_env, item.stimulus.grading_environment.env)
         proxies = {} if args.network == "host" else proxy_variables(options.process_env)
-        way_out = WayOut(relays, _fresh_directory(directories.run)) if args.network == "model" else None
+        way_out = WayOut(relays, fresh_directory(directories.run)) if args.network == "model" else None
         return Runners(
             setup=runner(made["setup"], args.setup_network, private=private),
             agent=runner(made["agent"], args.network, way_out, withheld=proxies),
@@ -117,13 +117,14 @@ class SandboxBackend(LocalBackend):
     def make_grade_runner(self, request: GradeRequest, trial_id: str, env: dict[str, str]) -> LocalProcessRunner:
         """Who starts the processes of graders when a recorded trajectory is graded."""
         resources, item, options = self._usable(), request.item, request.options
-        private = _fresh_directory(resources.scratch.directory)
+        private, temporary = (fresh_directory(resources.scratch.directory) for _ in range(2))
         named = request.work_dir or Path(request.trajectory.work_dir)
         writable = [private, *([named] if is_apart(named, item) else [])]
-        view = self._usable_views().graders(_fresh_directory(private), item, options, writable)
+        view = self._usable_views().graders(temporary, item, options, writable)
 
         def close() -> None:
             remove_tree(private)
+            remove_tree(temporary)
             self._forget(trial_id)
 
         return SandboxRunner(
@@ -167,13 +168,6 @@ class SandboxBackend(LocalBackend):
     def _forget(self, trial_id: str) -> None:
         if self._groups is not None:
             self._groups.remove(trial_id)
-
-
-def _fresh_directory(parent: Path) -> Path:
-    """A new directory under a name that nobody can have prepared."""
-    path = parent / secrets.token_hex(8)
-    path.mkdir(mode=0o700)
-    return path
 
 
 def _process_groups(args: SandboxArgs) -> ProcessGroups | None:

@@ -21,7 +21,8 @@ class View:
     """Real paths with what a process may do there; a deeper path beats those above it, a later rule an earlier one.
 
     Everything else can be read. `temporary` is an existing directory in the place of the system's temporary ones and
-    of shared memory, so that what is written there counts as the trial's.
+    of shared memory, so that what is written there counts as the trial's. No process may see it under its own name, or
+    the next one would be shown whatever a link in its place leads to.
     """
 
     temporary: Path

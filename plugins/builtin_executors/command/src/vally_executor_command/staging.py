@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import stat
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,9 @@ from typing import Any
 from vally import McpServer, Skill, segment
 
 LONGEST_FILE = 4 * 2**20
+# Absent flags are those of Windows.
+_READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 
 
 def copy_skills(skills: Iterable[Skill], target: Path) -> None:
@@ -22,17 +27,25 @@ def copy_skills(skills: Iterable[Skill], target: Path) -> None:
 
 
 def write_private(path: Path, text: str) -> Path:
-    """Write a file that only this user can read."""
+    """Write a file that only this user can read, in the place of whatever an agent may have put there.
+
+    A link would be followed, and a pipe would be waited for.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.touch(mode=0o600)
-    path.write_bytes(text.encode("utf-8", "surrogatepass"))
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    path.unlink(missing_ok=True)
+    with os.fdopen(os.open(path, _WRITE, 0o600), "wb") as file:
+        file.write(text.encode("utf-8", "surrogatepass"))
     return path
 
 
 def read_text(path: Path) -> str:
     """A file that an agent may have written; empty when there is none that can be read."""
     try:
-        with path.open("rb") as file:
+        with os.fdopen(os.open(path, _READ), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                return ""
             return file.read(LONGEST_FILE).decode("utf-8", "replace")
     except OSError:
         return ""
