@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -128,3 +129,46 @@ def test_recorded_trials_are_graded_in_a_container(project: ConfinedProject, eng
     result = run_cli([*words, "--output", "json", "--require-pass"], cwd=project.root, env=project.env)
     assert result.exit_code == 0, result.stdout + result.stderr
     assert list(Path(project.env["TMPDIR"]).iterdir()) == []
+
+
+@pytest.fixture
+def bare(engine: Engine, tmp_path: Path) -> Iterator[list[str]]:
+    """Arguments for an image with nothing but a shell and its tools."""
+    context = tmp_path / "image"
+    context.mkdir()
+    lines = [f"FROM localhost/{engine.image}", "RUN rm -f /usr/bin/python3* /usr/bin/node /usr/bin/perl*"]
+    (context / "Dockerfile").write_text("\n".join(lines))
+    tag = f"localhost/vally-test-bare:{os.getpid()}"
+    engine.run("build", "--quiet", "--tag", tag, str(context))
+    yield ["--backend-args", f"image={tag}"]
+    engine.run("rmi", "--force", tag)
+
+
+def test_an_image_without_a_forwarder_is_told(engine: Engine, bare: list[str], tmp_path: Path) -> None:
+    project = ConfinedProject(tmp_path, "container", bare, engine.env)
+    agent = agents.codex()
+    project.env["PATH"] = f"{agent.program.parent}:{project.env['PATH']}"
+    with MockLlm(api_key=KEY) as model:
+        project.write({"name": "command", "config": config("codex", model.url)}, {"prompt": "hi"}, **MODEL)
+        record = project.trial()
+    assert record["errorInfo"]["code"] == "unsupported-option"
+    assert "has none of python3, node and socat" in record["errorInfo"]["message"]
+    assert not model.requests
+
+
+def test_an_image_with_nothing_but_a_shell_will_do(engine: Engine, bare: list[str], tmp_path: Path) -> None:
+    project = ConfinedProject(tmp_path, "container", bare, engine.env)
+    lines = {"fails": ("exit 3", 3), "is-killed": ("kill -KILL $$", "SIGKILL")}
+    graders = [
+        {"type": "run-command", "config": {"command": "sh", "args": ["-c", line]}, "name": name}
+        for name, (line, _) in lines.items()
+    ]
+    made = {"type": "file-contains", "config": {"path": "made.txt", "value": "hello"}}
+    command = ["/bin/sh", "-c", "tee made.txt; exit 3"]
+    executor = {"name": "command", "config": {"command": command, "successExitCodes": [3]}}
+    project.write(executor, {"prompt": "hello", "graders": [DONE, made, *graders]})
+    record = project.trial()
+    results = {grade["name"]: grade for grade in record["gradeResult"]["details"]}
+    assert [grade["passed"] for grade in results.values()] == [True, True, False, False], json.dumps(results)
+    for name, (_, how) in lines.items():
+        assert str(how) in json.dumps(next(grade for key, grade in results.items() if name in key)), results
