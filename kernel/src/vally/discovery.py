@@ -21,6 +21,7 @@ META_DISTRIBUTION = "vally"
 KERNEL_DISTRIBUTION = "vally-kernel"
 _HEADER = re.compile(r"^([A-Za-z-]+):[ \t]*(.*(?:\n[ \t].*)*)", re.MULTILINE)
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^\]]*\])?\s*\(?([^;()@]*)")
+_EXTRA = re.compile(r"""\bextra\s*==\s*["']([A-Za-z0-9._-]+)["']""")
 
 
 class Owner(NamedTuple):
@@ -167,6 +168,22 @@ def built_in_distributions() -> frozenset[str]:
     except importlib_metadata.PackageNotFoundError:
         return frozenset()
     return frozenset(normalised(match[1]) for line in requires if (match := _REQUIREMENT.match(line)))
+
+
+def install_hint(kind: str, name: str) -> str | None:
+    """How to install what provides a name, when that is an extra of the meta-distribution; None for anything else."""
+    import importlib_metadata
+
+    try:
+        requires = _owner(importlib_metadata.distribution(META_DISTRIBUTION)).requires
+    except importlib_metadata.PackageNotFoundError:
+        return None
+    wanted = normalised(f"vally-{kind}-{name}")
+    for line in requires:
+        match, extra = _REQUIREMENT.match(line), _EXTRA.search(line)
+        if match and extra and normalised(match[1]) == wanted:
+            return f"pip install '{META_DISTRIBUTION}[{extra[1]}]'"
+    return None
 
 
 def kernel_requirement(requires: Iterable[str]) -> str | None:

@@ -101,11 +101,11 @@ class PluginHost:
 
     def unknown_hints(self, kind: str, name: str, *, candidates: Iterable[str] | None = None) -> tuple[str, ...]:
         """Hint lines for a name that nobody provides: near matches, else all names, then the failed plugins."""
+        from vally.discovery import install_hint
         from vally.text.suggest import did_you_mean
 
         names = list(self.records(kind) if candidates is None else candidates)
-        near = did_you_mean(name, names)
-        hints = [near] if near else []
+        hints = [hint for hint in (install_hint(kind, name), did_you_mean(name, names)) if hint]
         if kind != "grader" and names:
             hints.append(f"{kind}s: {', '.join(sorted(names))}")
         failed = ", ".join(f"{failure.label} ({failure.reason})" for failure in self.failures(kind))

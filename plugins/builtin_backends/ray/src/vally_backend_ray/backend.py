@@ -48,6 +48,7 @@ from vally_backend_ray.shipping import Shipping, in_thread
 from vally_backend_ray.spool import RUN
 
 LOCAL_WORKERS = 2
+CONNECT_S = 120.0
 CANCEL_S = 60.0
 _IGNORED = TrialOptions.__dataclass_fields__["on_event"].default
 
@@ -70,6 +71,8 @@ class RayBackend:
         self._shipping: Shipping
         self._open: dict[str, _Open] = {}
         self._unrecorded: dict[str, list[str]] = {}
+        self.facts: Mapping[str, str] = {}
+        """What `run-manifest.json` says of the cluster."""
 
     async def preflight(self, config: RayArgs, context: RunContext) -> str:
         """Tell whether Ray is there, without starting a cluster. Raises `BackendError`."""
@@ -101,11 +104,20 @@ class RayBackend:
         self._shipping = shipping = Shipping(process, self._context.process_env)
         bundles, plan = await shipping.prepared(self._context.plan, plugins)
         await process.open()
-        await process.link.call("connect", self._cluster_settings(process, host, plan))
+        await self._connect(process, self._cluster_settings(process, host, plan))
         for bundle in bundles:
             await shipping.send(bundle)
         await shipping.add_host(host, plan)
         await process.link.call("start")
+
+    async def _connect(self, process: BridgeProcess, settings: ClusterSettings) -> None:
+        try:
+            with anyio.fail_after(CONNECT_S):
+                self.facts = await process.link.call("connect", settings)
+        except TimeoutError:
+            where = "the cluster did not start" if settings.address is None else f"'{settings.address}' did not answer"
+            message = f"--backend ray: {where} within {CONNECT_S:g} s"
+            raise BackendError(message, code="ray-unavailable") from None
 
     def _cluster_settings(self, process: BridgeProcess, host: PluginHost, plan: HostPlan) -> ClusterSettings:
         args, context = self._args, self._context

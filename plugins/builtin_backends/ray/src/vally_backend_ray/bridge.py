@@ -35,14 +35,15 @@ class Bridge:
         self._pieces: dict[str, list[Any]] = {}
         self._opened = False
 
-    async def connect(self, settings: ClusterSettings) -> None:
-        """Start the cluster or connect to it."""
+    async def connect(self, settings: ClusterSettings) -> Mapping[str, str]:
+        """Start the cluster or connect to it; returns what records say of it."""
         self._settings = settings
         self._cluster = Cluster(settings)
         await asyncio.to_thread(self._cluster.open)
         self._opened = True
         self._crew = Crew(settings.slots, self._hire, self._on_loss)
         self._dispatch = Dispatch(self._crew, self._call, self._kill, self._tell, settings.max_losses)
+        return self._cluster.facts()
 
     async def start(self) -> Mapping[str, Any]:
         """Start workers; returns when the first one is ready."""

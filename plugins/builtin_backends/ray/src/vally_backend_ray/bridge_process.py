@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import secrets
 import socket
 import sys
@@ -27,6 +28,8 @@ LONGEST_DIRECTORY = 30
 """Sockets of Ray lie some 70 characters below its directory, and their paths may have about 100."""
 
 TAIL_BYTES = 4096
+_TELLING = re.compile(r"error|fatal|exception|fail|terminat", re.IGNORECASE)
+"""What a line has that tells why a process ended; Ray says much else."""
 
 
 class BridgeProcess:
@@ -93,7 +96,7 @@ class BridgeProcess:
 
     def _explain(self) -> str:
         """Why the bridge is gone, as far as its last words tell."""
-        lines = [line.strip() for line in self._tail.decode(errors="replace").splitlines() if line.strip()]
+        lines = [line.strip() for line in self._tail.decode(errors="replace").splitlines() if _TELLING.search(line)]
         return ": ".join(["the process that talks to Ray ended", *(line[:500] for line in lines[-1:])])
 
     async def close(self) -> list[str]:

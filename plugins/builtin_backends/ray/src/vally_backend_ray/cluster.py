@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+import socket
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ OBJECT_STORE_BYTES = 256 * 2**20
 KEEP_CHILDREN = {"RAY_kill_child_processes_on_worker_exit": "0"}
 """Else Ray ends the children of a worker that ends, and with them the guardian that would end their children."""
 
+ANSWER_S = 10.0
 PLACE_S = 120.0
 """How long it may take until a worker runs."""
 
@@ -36,6 +38,8 @@ class Cluster:
         import ray
 
         settings = self._settings
+        if settings.address is not None:
+            _check_answers(settings.address)
         quiet: dict[str, Any] = {"log_to_driver": False, "configure_logging": False, "logging_level": logging.ERROR}
         try:
             if settings.address is None:
@@ -46,6 +50,13 @@ class Cluster:
             where = "Ray could not be started" if settings.address is None else f"no cluster at '{settings.address}'"
             text = " ".join(str(error).split()) or type(error).__name__
             raise BackendError(f"--backend ray: {where}: {text[:500]}", code=UNAVAILABLE) from error
+
+    def facts(self) -> dict[str, str]:
+        """The version of Ray, and how many machines there are at the start."""
+        import ray
+
+        nodes = [node for node in ray.nodes() if node.get("Alive")]  # type: ignore[no-untyped-call]  # so in Ray
+        return {"ray": ray.__version__, "nodes": str(len(nodes))}
 
     def _sizes(self) -> dict[str, Any]:
         settings = self._settings
@@ -135,6 +146,18 @@ class Cluster:
         import ray
 
         ray.shutdown()
+
+
+def _check_answers(address: str) -> None:
+    """Raise `BackendError` where nobody listens, which Ray itself takes minutes to find out."""
+    host, _, port = address.rpartition(":")
+    if not host:
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), ANSWER_S).close()
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise BackendError(f"--backend ray: no cluster at '{address}': {reason}", code=UNAVAILABLE) from error
 
 
 async def _called(actor: Any, method: str, *arguments: Any) -> Any:

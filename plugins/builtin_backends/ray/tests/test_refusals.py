@@ -1,0 +1,108 @@
+"""What cannot be done is told in one line, before anything starts."""
+
+from __future__ import annotations
+
+import json
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vally import BackendError, Environment, GitSource, WorkspaceChoice
+from vally.testing import CliResult, run_cli, stimulus, trial_item
+from vally_backend_ray import refusals
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    graders = [{"type": "output-contains", "config": {"substring": "hello"}}]
+    stimuli = [{"name": "s", "prompt": "hello", "graders": graders}]
+    spec = {"name": "e", "defaults": {"executor": "mock"}, "stimuli": stimuli}
+    (tmp_path / "eval.yaml").write_text(json.dumps(spec))
+    return tmp_path
+
+
+def evaluate(root: Path, *words: str) -> CliResult:
+    result = run_cli(["eval", "-e", "eval.yaml", "--backend", "ray", "--output-dir", "out", *words], cwd=root)
+    assert result.exit_code == 1
+    assert not (root / "out").exists(), "the run directory was made"
+    assert result.stdout == ""
+    return result
+
+
+@pytest.fixture
+def without_ray(monkeypatch: pytest.MonkeyPatch) -> None:
+    def find(name: str) -> ModuleSpec | None:
+        assert name == "ray"
+        return None
+
+    monkeypatch.setattr(refusals, "find_spec", find)
+
+
+@pytest.mark.usefixtures("without_ray")
+def test_without_ray_it_is_told_how_to_install_it(root: Path) -> None:
+    error, hint = evaluate(root).stderr.splitlines()
+    assert error == "error: --backend ray: Ray is not installed [ray-unavailable]"
+    assert hint.strip() == "pip install 'vally[ray]'"
+
+
+@pytest.mark.usefixtures("without_ray")
+def test_the_doctor_says_so(root: Path) -> None:
+    lines = run_cli(["doctor"], cwd=root).stdout.splitlines()
+    (line,) = [line for line in lines if "backend" in line and " ray " in line]
+    assert "Ray is not installed" in line
+
+
+@pytest.mark.parametrize("words", [("--workspace", "here"), ("--workspace", "here", "--in-place")])
+def test_directories_of_this_machine(words: tuple[str, ...], root: Path) -> None:
+    pytest.importorskip("ray")
+    (root / "here").mkdir()
+    (error,) = evaluate(root, *words).stderr.splitlines()
+    assert f"{words[-1] if len(words) > 2 else words[0]} names a directory of this machine" in error
+    assert error.endswith("[unsupported-option]")
+
+
+def test_an_explicit_work_directory(root: Path) -> None:
+    pytest.importorskip("ray")
+    (root / "work").mkdir()
+    (error,) = evaluate(root, "--work-dir", "work").stderr.splitlines()
+    assert "--work-dir names a directory of this machine" in error
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["address=127.0.0.1:1"], "no cluster at '127.0.0.1:1': Connection refused [ray-unavailable]"),
+        (["inner=nobody"], "no backend named 'nobody'"),
+        (["inner-arg=disk-limit=lots"], "a size such as '512m'"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
+)
+def test_arguments_that_come_to_nothing(words: list[str], told: str, root: Path) -> None:
+    pytest.importorskip("ray")
+    options = [word for text in words for word in ("--backend-args", text)]
+    assert told in evaluate(root, *options).stderr
+
+
+def test_other_systems(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.platform", "win32")
+    with pytest.raises(BackendError, match="needs Linux or macOS"):
+        refusals.check_installation()
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"workspace": WorkspaceChoice(path=Path("/w"), keep=True)}, "--workspace names"),
+        ({"workspace": WorkspaceChoice(path=Path("/w"), in_place=True)}, "--work-dir names"),
+        ({"url": "file:///srv/x.git"}, "the repository 'file:///srv/x.git' lies on this machine"),
+    ],
+)
+def test_items_that_are_bound_to_this_machine(fields: dict[str, Any], told: str, tmp_path: Path) -> None:
+    url = fields.pop("url", None)
+    environment = Environment(git=GitSource(type="clone", url=url)) if url else Environment()
+    with pytest.raises(BackendError) as caught:
+        refusals.check_item(trial_item(tmp_path, stimulus(environment=environment), **fields))
+    assert told in caught.value.message
+    assert caught.value.code == "unsupported-option"
