@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
@@ -25,13 +27,18 @@ def words(input):
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Path:
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    before = set(sys.modules)
     (tmp_path / "words.py").write_text(WORDS)
-    package = tmp_path / "acme"
+    package = tmp_path / "hosted"
     package.mkdir()
     (package / "__init__.py").write_text("")
     (package / "plugin.py").write_text(WORDS.replace("words", "others"))
-    return tmp_path
+    yield tmp_path
+    for name in set(sys.modules) - before:
+        if name.split(".")[0] == "hosted" or name.startswith("vally_file_"):
+            del sys.modules[name]
 
 
 def on_a_worker(host: PluginHost, root: Path) -> PluginHost:
@@ -49,7 +56,7 @@ def test_local_plugins_are_found_where_the_bundle_has_them(project: Path, tmp_pa
     sources = PluginSources(
         installed=False,
         project=(("grader", "./words.py", project), ("reporter", "./nothing.py", project)),
-        command_line=(("grader", "acme"),),
+        command_line=(("grader", "hosted"),),
         bases=(project,),
     )
     host = on_a_worker(PluginHost(sources=sources), tmp_path / "fs")
