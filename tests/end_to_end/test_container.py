@@ -217,7 +217,10 @@ def started(project: Project, engine: Engine, tmp_path: Path, mark: str) -> subp
     """A run in a process of its own whose agent waits."""
     project.write(project.stimulus("setsid sleep 600 & sleep 600"), env={"RUN_MARK": mark})
     command = [sys.executable, "-m", "vally", *project.arguments()]
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
     env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "VALLY_CACHE_DIR": str(tmp_path / "cache"), **engine.env}
+    env["TMPDIR"] = str(temporary)
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     run = subprocess.Popen(command, cwd=project.root, env=env, start_new_session=True, **quiet)
     until(lambda: len(find_marked(None, [("RUN_MARK", mark)])) > 2)
@@ -233,6 +236,7 @@ def test_nothing_outlives_vally(how: signal.Signals, project: Project, engine: E
     run.wait()
     until(lambda: not find_marked(None, [("RUN_MARK", mark)]))
     until(lambda: not containers_of(engine))
+    until(lambda: not list((tmp_path / "temporary").iterdir()))
 
 
 def test_a_container_that_is_removed_meanwhile(project: Project, engine: Engine, tmp_path: Path) -> None:

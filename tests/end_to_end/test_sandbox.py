@@ -147,13 +147,20 @@ def test_nothing_outlives_vally_either(project: Project, tmp_path: Path) -> None
     mark = f"sandbox-killed-{os.getpid()}"
     project.write(project.stimulus("setsid sleep 600 & sleep 600"), env={"RUN_MARK": mark})
     command = [sys.executable, "-m", "vally", "eval", "-e", "eval.yaml", "--backend", "sandbox", "--output-dir", "out"]
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
     env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "VALLY_CACHE_DIR": str(tmp_path / "cache")}
     with subprocess.Popen(
-        command, cwd=project.root, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        command,
+        cwd=project.root,
+        env={**env, "TMPDIR": str(temporary)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     ) as run:
         until(lambda: len(find_marked(None, [("RUN_MARK", mark)])) > 3)
         run.kill()
     until(lambda: not find_marked(None, [("RUN_MARK", mark)]))
+    until(lambda: not list(temporary.iterdir()))
 
 
 def test_graders_see_the_project_and_nothing_of_the_caller_s_secrets(project: Project) -> None:

@@ -89,7 +89,7 @@ class RunnerMaker:
             private={"HOME": str(directories.home), "TMPDIR": str(directories.tmp)},
             owned=writable,
             owned_dirs=directories.owned,
-            removable_dirs=directories.removable,
+            removable_dirs=directories.at_death,
         )
 
         def common() -> list[Mount]:
@@ -128,7 +128,7 @@ class RunnerMaker:
             aside=temporary,
             private={"HOME": str(private), "TMPDIR": str(private)},
             owned=(private, *workspace),
-            removable_dirs=(private, temporary),
+            removable_dirs=(self.resources.scratch.directory,),
             on_close=close,
         )
         common = self.sights.common(item, options, scene.owned, temporary)

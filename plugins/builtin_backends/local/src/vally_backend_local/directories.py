@@ -11,6 +11,7 @@ from vally import WorkspaceChoice
 from vally_backend_local.copying import remove_tree
 from vally_backend_local.failures import SetupError, from_os_error
 from vally_backend_local.kept_workspaces import KeptWorkspaces
+from vally_backend_local.scratch import scratch_directory
 from vally_backend_local.spare_directories import SpareDirectories
 
 
@@ -21,13 +22,15 @@ class TrialDirectories:
     `aside` is for what confined processes see under another name only, such as their `/tmp`: a name that they could
     change would be followed when the next of them is started. It is made when it is first needed, too.
 
-    `removable` are the directories that go with the trial, `owned` those in which only its processes work.
+    `removable` are the directories that go with the trial, `at_death` those that go when vally dies meanwhile, the
+    scratch directory of the run among them. In those of `owned` only its processes work.
     """
 
     workspace: Path
     trial: Path
     aside: Path
     removable: tuple[Path, ...]
+    at_death: tuple[Path, ...]
     owned: tuple[Path, ...]
 
     @property
@@ -95,11 +98,13 @@ def make_directories(
     mine = not choice.in_place
     aside = trial.with_name(f"{trial.name}-aside")
     goes = mine and choice.path is None and not (keep or choice.keep)
+    removable = (workspace, trial, aside) if goes else (trial, aside)
     return TrialDirectories(
         workspace=workspace,
         trial=trial,
         aside=aside,
-        removable=(workspace, trial, aside) if goes else (trial, aside),
+        removable=removable,
+        at_death=(*removable, scratch_directory(temporary, run_token)),
         owned=(workspace, trial) if mine else (trial,),
     )
 

@@ -20,7 +20,7 @@ class TrialRunner(LocalProcessRunner):
             env,
             cwd=directories.workspace,
             owned_dirs=directories.owned,
-            removable_dirs=directories.removable,
+            removable_dirs=directories.at_death,
             guardian=guardian,
         )
         self._directories: TrialDirectories | None = directories

@@ -40,10 +40,15 @@ class RunScratch:
         remove_tree(self.directory)
 
 
+def scratch_directory(temporary: Path, token: str) -> Path:
+    """Where the scratch directory of a run is, or was."""
+    return temporary / f"{PREFIX}{token}"
+
+
 def make_scratch(temporary: Path, *, keep_workspaces: bool) -> RunScratch:
     """Make the scratch directory of a run; `keep_workspaces` holds for a run that is killed, too. Raises OSError."""
     token = secrets.token_hex(4)
-    directory = temporary / f"{PREFIX}{token}"
+    directory = scratch_directory(temporary, token)
     directory.mkdir(mode=0o700)
     if keep_workspaces:
         (directory / KEEP).touch()

@@ -99,7 +99,7 @@ class SandboxBackend(LocalBackend):
                 way_out=way_out,
                 cwd=directories.workspace,
                 owned_dirs=directories.owned,
-                removable_dirs=directories.removable,
+                removable_dirs=directories.at_death,
                 guardian=self._usable().guardian,
                 on_close=partial(self._forget, place.trial_id),
             )
@@ -139,6 +139,7 @@ class SandboxBackend(LocalBackend):
                 withheld=withheld_variables(options.process_env, item.stimulus.grading_environment.env),
             ),
             cwd=request.work_dir or resources.scratch.directory,
+            removable_dirs=(resources.scratch.directory,),
             guardian=resources.guardian,
             on_close=close,
         )
