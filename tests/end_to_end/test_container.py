@@ -97,6 +97,25 @@ def test_what_is_hidden_cannot_be_read(project: Project, tmp_path: Path) -> None
             assert secret not in said
 
 
+def test_no_part_reaches_what_another_is_started_with(project: Project) -> None:
+    lines = ["cd $HOME/..", "mv parts moved && echo REACHED", "rm -rf parts/* run/* tmp", "ls -A parts | wc -l"]
+    lines += ["for path in parts/* parts/*/* run/*/* git tmp; do rm -rf $path; ln -s / $path; done"]
+    grader = project.root / "grader.sh"
+    told = '{\\"passed\\": $(test -s $EVALUATE_GRADER_INPUT && echo true), \\"score\\": 1, \\"evidence\\": \\"input\\"}'
+    grader.write_text(f'#!/bin/sh\necho "{told}"\n')
+    grader.chmod(0o755)
+    program = {"type": "program", "config": {"program": str(grader)}}
+    look = shell_grader("! ls -d /tmp/usr /var/tmp/usr && touch /tmp/x")
+    project.write(project.stimulus("\n".join(f"({line}) 2>/dev/null" for line in lines), look, program, look))
+    before = set(Path("/").iterdir())
+    project.evaluate()
+    (record,) = project.records()
+    assert "REACHED" not in record["trajectory"]["output"]
+    results = record["gradeResult"]["details"]
+    assert [grade["passed"] for grade in results] == [True] * 3, json.dumps(results)
+    assert set(Path("/").iterdir()) == before
+
+
 def test_nothing_outside_can_be_written(project: Project) -> None:
     places = [f"{project.outside}/x", f"{project.root}/x", "/usr/x", "/x", "/etc/passwd", "/home/x"]
     places += ["/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", "/sys/fs/cgroup/memory/tasks"]

@@ -28,6 +28,9 @@ from vally_backend_local import (
     withheld_variables,
 )
 
+PARTS = "parts"
+"""Below the private directory of a trial: what its containers are started with, and hidden in each."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class _Scene:
@@ -81,6 +84,9 @@ class RunnerMaker:
         if keeps_home(options):
             checked_home(env.get("HOME"), sights)
         writable = (directories.workspace, directories.trial)
+        # One part must not get at what another is started with: a link put there would be followed on this machine.
+        parts = directories.trial / PARTS
+        parts.mkdir(mode=0o700)
         scene = _Scene(
             trial_id=place.trial_id,
             env=env,
@@ -96,7 +102,7 @@ class RunnerMaker:
             # Nothing passes from one part to the next by way of the system's temporary directories.
             return sights.common(item, options, writable, fresh_directory(scene.aside))
 
-        here, hidden = _of_this_machine(options.process_env), (directories.git,)
+        here, hidden = _of_this_machine(options.process_env), (directories.git, parts)
         passed = getattr(options.executor_config, "pass_env", None) or ()
         proxies = {} if args.network == "host" else proxy_variables(options.process_env)
         dropped = {**{name: value for name, value in here.items() if name not in passed}, **proxies}
@@ -147,7 +153,8 @@ class RunnerMaker:
         control = fresh_directory(scene.aside)
         # Launchers of another user write there; nobody else on this machine gets past the directories above.
         control.chmod(0o777)
-        mounts = distinct([*wanted.mounts, Mount(control, control, read_only=False)])
+        # Not to be left out although it lies in a directory that is mounted: what is around it is hidden.
+        mounts = (*distinct(wanted.mounts), Mount(control, control, read_only=False))
         identity = self.identities[wanted.part]
         recipe = Recipe(
             engine=self.engine,
