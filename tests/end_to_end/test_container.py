@@ -267,6 +267,21 @@ def test_a_container_that_is_removed_meanwhile(project: Project, engine: Engine,
     assert record["status"] == "error" or record["trajectory"]["endReason"] == "error", record
 
 
+def test_temporary_files_and_caches_may_lie_in_the_project(project: Project) -> None:
+    temporary = project.root / 'it\'s "here"' / "tmp"
+    temporary.mkdir(parents=True)
+    cache = temporary / "cache"
+    graders = [
+        f"cat w.txt && ! touch {project.root}/x && cat {project.root}/expected.txt",
+        f"! ls -A '{cache}' {project.root}/out/* | grep .",
+        '! ls -A "$(dirname "$PWD")" | grep vally-run-',
+    ]
+    project.write(project.stimulus("echo hi > w.txt", *map(shell_grader, graders)))
+    env = {"TMPDIR": str(temporary), "VALLY_CACHE_DIR": str(cache)}
+    assert project.evaluate(env=env).exit_code == 0, project.records()
+    assert [path.name for path in temporary.iterdir()] == ["cache"]
+
+
 def test_graders_see_the_project_and_nothing_of_the_caller_s_secrets(project: Project) -> None:
     project.write(
         project.stimulus(

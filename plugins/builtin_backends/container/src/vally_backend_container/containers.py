@@ -62,9 +62,15 @@ class Recipe:
         words = ["run", "--detach", "--name", name, *confined(self.engine, self.args, self.network)]
         words += labelled(self.labels)
         # What is made later and is none of the processes' business, such as the record of the workspace's beginning.
-        covers = [Mount(self._cover(path), path) for path in self.hidden if path.is_dir()]
+        covers = [Mount(self._cover(path), path) for path in self._visible()]
         words += [*self.identity.words, *mounted([*self.mounts, *covers])]
         return self.engine.command(*words, *self.args.engine_arg, self.identity.image, "-c", IDLE)
+
+    def _visible(self) -> list[Path]:
+        """The directories to hide, without those that are below another and not mounted there."""
+        there = [path for path in self.hidden if path.is_dir()]
+        shown = {**{mount.target: True for mount in self.mounts}, **dict.fromkeys(there, False)}
+        return [path for path in there if next((shown[place] for place in path.parents if place in shown), True)]
 
     def _cover(self, path: Path) -> Path:
         """A directory with nothing in it but places for what is mounted below."""
@@ -72,7 +78,12 @@ class Recipe:
         cover.mkdir(mode=0o755)
         for mount in self.mounts:
             if mount.target != path and mount.target.is_relative_to(path):
-                (cover / mount.target.relative_to(path)).mkdir(parents=True, exist_ok=True)
+                place = cover / mount.target.relative_to(path)
+                place.parent.mkdir(parents=True, exist_ok=True)
+                if mount.source.is_dir():
+                    place.mkdir(exist_ok=True)
+                else:
+                    place.touch()
         return cover
 
 
