@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
 import pytest
+from containers import Engine, podman
 
 from vally.testing import MockLlm, ProjectBuilder, run_cli
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A backend, its arguments, why it cannot be tried here (None: it can), and the marks of its test."""
+    """A backend, why it cannot be tried here (None: it can), and the marks of its test.
+
+    `engine` makes ready what it runs trials in, with arguments and variables for it.
+    """
 
     name: str
-    args: tuple[str, ...] = ()
     skip: str | None = None
     marks: tuple[pytest.MarkDecorator, ...] = ()
+    engine: Callable[[], Engine] | None = None
 
 
 HEAVY = pytest.mark.heavy
@@ -32,6 +36,7 @@ CANDIDATES = (
         skip=None if find_spec("ray") else "Ray is not installed",
         marks=(HEAVY, pytest.mark.xdist_group("ray")),
     ),
+    Candidate("podman", marks=(HEAVY, pytest.mark.xdist_group("containers")), engine=podman),
 )
 
 CHANGING = {
@@ -170,9 +175,10 @@ def project(tmp_path_factory: pytest.TempPathFactory, server: MockLlm) -> Projec
 
 def evaluate(project: ProjectBuilder, candidate: Candidate, output: str) -> tuple[dict[str, Any], dict[str, bytes]]:
     """The trial records of a run by item, and the files that it made beside them."""
-    words = [word for text in candidate.args for word in ("--backend-args", text)]
+    engine = candidate.engine() if candidate.engine is not None else None
+    words, env = (engine.words, engine.env) if engine is not None else ([], {})
     arguments = ["eval", "-e", "evals/a/eval.yaml", "--backend", candidate.name, *words, "--output-dir", output]
-    result = run_cli([*arguments, "--seed", "7"], cwd=project.root, env={"MY_JUDGE": KEY})
+    result = run_cli([*arguments, "--seed", "7"], cwd=project.root, env={**env, "MY_JUDGE": KEY})
     assert "Traceback" not in result.stderr
     assert result.exit_code == 1, result.stderr  # some stimuli are errors, as they should be
     assert result.run_dir is not None
