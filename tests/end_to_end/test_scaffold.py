@@ -11,11 +11,19 @@ from typing import Any
 import pytest
 from checkout import ROOT
 from environments import UV, check
+from forgotten import forgotten
 
 import vally
 from vally.testing import CliResult, ProjectBuilder, run_cli
 
 KINDS = ["grader", "executor", "reporter"]
+
+
+@pytest.fixture(autouse=True)
+def _packages() -> Iterator[None]:
+    """Every test may make and load packages of these names."""
+    with forgotten(*(f"vally_{kind}_example" for kind in KINDS)):
+        yield
 
 
 def run(folder: Path, *words: str) -> CliResult:

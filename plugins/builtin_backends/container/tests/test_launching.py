@@ -113,8 +113,9 @@ def test_a_program_that_cannot_be_started_is_told(program: str, reason: str, per
 
 @pytest.mark.parametrize("perl", LAUNCHERS)
 def test_a_session_is_asked_to_end_at_once(perl: str | None, tmp_path: Path) -> None:
-    # The shell must not see its child end before it is asked itself.
-    script = "trap 'echo asked; exit 0' TERM; sleep 600 & echo ready; wait; echo too late"
+    # The shell must not see its child end before it is asked itself. A child that still is the shell would ignore it.
+    child = 'until [ "$(cat /proc/$!/comm)" = sleep ]; do :; done'
+    script = f"trap 'echo asked; exit 0' TERM; sleep 600 & {child}; echo ready; wait; echo too late"
     one = Launch(perl, tmp_path, ["sh", "-c", script], {})
     assert one.process.stdout is not None
     assert one.process.stdout.readline() == b"ready\n"

@@ -5,16 +5,24 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from forgotten import forgotten
 
 from vally.testing import CliResult, ProjectBuilder, run_cli
 
 Run = Callable[..., CliResult]
 
 KINDS = ["grader", "executor", "reporter"]
+
+
+@pytest.fixture(autouse=True)
+def _packages() -> Iterator[None]:
+    """Every test may make and load packages of these names."""
+    with forgotten(*(f"vally_{kind}_example" for kind in KINDS)):
+        yield
 
 
 @pytest.mark.heavy
