@@ -22,6 +22,7 @@ from confined import (
     Project,
     as_user,
     assert_links_lead_nowhere,
+    assert_results_may_lie_in_the_project,
     shell_grader,
     timeless,
 )
@@ -156,6 +157,10 @@ tail -n +3 /proc/net/dev | cut -d: -f1"""
 
 def test_links_in_the_place_of_the_trial_s_directories_lead_nowhere(project: Project) -> None:
     assert_links_lead_nowhere(project)
+
+
+def test_results_may_lie_in_the_project(project: Project) -> None:
+    assert_results_may_lie_in_the_project(project)
 
 
 @pytest.mark.parametrize(("network", "reached"), [("none", False), ("model", False), ("host", True)])

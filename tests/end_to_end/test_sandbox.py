@@ -22,6 +22,7 @@ from confined import (
     Project,
     as_nobody,
     assert_links_lead_nowhere,
+    assert_results_may_lie_in_the_project,
     shell_grader,
     timeless,
 )
@@ -66,6 +67,10 @@ def test_nothing_outside_can_be_written(place: str, project: Project) -> None:
 
 def test_links_in_the_place_of_the_trial_s_directories_lead_nowhere(project: Project) -> None:
     assert_links_lead_nowhere(project)
+
+
+def test_results_may_lie_in_the_project(project: Project) -> None:
+    assert_results_may_lie_in_the_project(project)
 
 
 def test_the_system_s_temporary_directory_is_the_trial_s_own(project: Project) -> None:

@@ -131,6 +131,18 @@ def assert_links_lead_nowhere(project: Project) -> None:
     canary.unlink()
 
 
+def assert_results_may_lie_in_the_project(project: Project) -> None:
+    """What is kept of a trial before it is graded is no obstacle for graders, and they cannot see it."""
+    look = f"cat made.txt {project.root}/expected.txt && ! find {project.root}/out -type f | grep ."
+    kept = {"type": "diff-contains", "config": {"value": "made.txt"}}
+    project.write(project.stimulus("echo hello > made.txt", kept, shell_grader(look)))
+    project.evaluate()
+    (record,) = project.records()
+    assert record["gradeResult"]["passed"], record["gradeResult"]
+    (patch,) = (project.root / "out").rglob("workspace.patch")
+    assert "made.txt" in patch.read_text()
+
+
 SOCKET = """{python} - <<'END'
 import socket
 try:

@@ -12,7 +12,8 @@ import pytest
 from vally import BackendError, Environment, McpServer
 from vally.testing import ScriptedExecutor, stimulus, trial_item, trial_options
 from vally_backend_container.config import ContainerArgs, Mount
-from vally_backend_container.containers import mounted
+from vally_backend_container.containers import Identity, Recipe, mounted
+from vally_backend_container.engine import Engine
 from vally_backend_container.mounts import IMAGES_OWN, Sights, distinct
 
 
@@ -86,6 +87,48 @@ def test_graders_see_the_project_but_no_results(tree: Path) -> None:
     mounts, hidden = sights(tree).graders(item, options)
     assert mounts == [Mount(tree / "project", tree / "project")]
     assert hidden == [results]
+
+
+def covered(tree: Path, hidden: list[str], shown: list[str]) -> dict[str, set[str]]:
+    """What is covered, each with the places for mounts that its cover has; all paths below `tree`."""
+    covers = tree / "covers"
+    covers.mkdir()
+    for name in (*hidden, *shown):
+        (tree / name).mkdir(parents=True, exist_ok=True)
+    recipe = Recipe(
+        engine=Engine("podman", "podman", {}),
+        args=ContainerArgs(),
+        identity=Identity("task:1", "node", 1000, 1000, (), "/usr/bin", None),
+        network="none",
+        labels={},
+        mounts=tuple(Mount(tree / name, tree / name) for name in shown),
+        hidden=tuple(tree / name for name in hidden),
+        covers=covers,
+    )
+    found = {}
+    for word in recipe.command("c"):
+        if word.startswith(f"type=bind,source={covers}"):
+            source, target = (Path(field.partition("=")[2]) for field in word.split(",")[1:3])
+            places = {str(path.relative_to(source)) for path in source.rglob("*")}
+            found[str(target.relative_to(tree))] = places
+    return found
+
+
+@pytest.mark.parametrize(
+    ("hidden", "shown", "covers"),
+    [
+        (["project/out"], ["project"], {"project/out": set()}),
+        # The directory of the trial exists once something of it was kept.
+        (["project/out", "project/out/e/0"], ["project"], {"project/out": set()}),
+        (["project/out/e/0", "project/out"], ["project"], {"project/out": set()}),
+        (["private", "private/w/git"], ["private/w"], {"private": {"w"}, "private/w/git": set()}),
+        (["a", "b"], [], {"a": set(), "b": set()}),
+    ],
+)
+def test_what_is_hidden_is_covered_once(
+    hidden: list[str], shown: list[str], covers: dict[str, set[str]], tree: Path
+) -> None:
+    assert covered(tree, hidden, shown) == covers
 
 
 def test_a_project_stays_visible_when_it_is_the_temporary_directory(tree: Path) -> None:
