@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import sys
@@ -14,43 +13,28 @@ from typing import Any
 import agents
 import pytest
 from agent_scenarios import shell
-from programs import records_of, run_dir
+from confined_project import HEADER, HIDDEN, KEY, ConfinedProject
 
-from vally.testing import CliResult, MockLlm, run_cli
+from vally.testing import MockLlm
 
 pytestmark = [
     pytest.mark.heavy,
     pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed"),
 ]
-KEY = "canary-7e11-model-key"
-HEADER = "canary-8f22-header-secret"
 TOKEN = "canary-9a33-github-token"
-HIDDEN = "canary-5d44-expected-answer"
 CREATE = '!tool create {"path": "made.txt", "file_text": "made\\n"}'
 GRADERS = [{"type": "completed"}, {"type": "file-contains", "config": {"path": "made.txt", "value": "made"}}]
 
 
-class Project:
+class Project(ConfinedProject):
     """A project with something to hide, and an eval of one trial."""
 
     def __init__(self, root: Path) -> None:
-        self.root = root / "project"
-        for path in (self.root, root / "home", root / "tmp"):
-            path.mkdir(parents=True)
-        (self.root / "expected.txt").write_text(HIDDEN)
-        self.env = {
-            "PATH": os.environ["PATH"],
-            "HOME": str(root / "home"),
-            "TMPDIR": str(root / "tmp"),
-            "VALLY_CACHE_DIR": str(root / "cache"),
-            "COPILOT_CLI_PATH": str(agents.copilot_runtime()),
-            "COPILOT_SKIP_CLI_DOWNLOAD": "1",
-            "MODEL_KEY": KEY,
-            "TEAM_SECRET": HEADER,
-            "GH_TOKEN": TOKEN,
-        }
+        secrets = {"MODEL_KEY": KEY, "TEAM_SECRET": HEADER, "GH_TOKEN": TOKEN}
+        runtime = {"COPILOT_CLI_PATH": str(agents.copilot_runtime()), "COPILOT_SKIP_CLI_DOWNLOAD": "1"}
+        super().__init__(root, env={**secrets, **runtime})
 
-    def write(self, url: str | None, *lines: str, environment: dict[str, Any] | None = None, **config: Any) -> None:
+    def set_up(self, url: str | None, *lines: str, environment: dict[str, Any] | None = None, **config: Any) -> None:
         headers = {"X-Team": "${TEAM_SECRET}"}
         provider = {"type": "openai", "baseUrl": f"{url}/v1", "apiKeyEnv": "MODEL_KEY", "headers": headers}
         own = config if url is None else {"provider": provider, **config}
@@ -58,23 +42,6 @@ class Project:
         stimulus = {"name": "s", "prompt": "\n".join(["Do it.", *lines]), "graders": GRADERS}
         stimulus |= {} if environment is None else {"environment": environment}
         (self.root / "eval.yaml").write_text(json.dumps({"name": "e", "defaults": defaults, "stimuli": [stimulus]}))
-
-    def run(self, *words: str) -> CliResult:
-        arguments = ["eval", "-e", "eval.yaml", "--output-dir", "out", "--backend", "sandbox", *words]
-        result = run_cli(arguments, cwd=self.root, env=self.env)
-        assert "Traceback" not in result.stdout + result.stderr
-        return result
-
-    def trial(self, *words: str) -> dict[str, Any]:
-        result = self.run(*words)
-        assert (self.root / "out").is_dir(), result.stderr
-        return records_of(self.root)[0]
-
-    def kept(self) -> str:
-        """Everything that a run leaves behind."""
-        files = [path for path in run_dir(self.root).rglob("*") if path.is_file()]
-        assert files
-        return "\n".join(path.read_bytes().decode("utf-8", "replace") for path in files)
 
 
 @pytest.fixture
@@ -98,7 +65,7 @@ def results(record: dict[str, Any]) -> str:
 
 @pytest.mark.parametrize("streaming", [False, True], ids=["whole", "streamed"])
 def test_a_trial_without_network(project: Project, llm: MockLlm, streaming: bool) -> None:
-    project.write(llm.url, CREATE, shell("copilot", "cat made.txt; echo looked"), "!say Done.", streaming=streaming)
+    project.set_up(llm.url, CREATE, shell("copilot", "cat made.txt; echo looked"), "!say Done.", streaming=streaming)
     record = project.trial()
     assert "made\nlooked" in results(record)
     assert record["backend"] == "sandbox"
@@ -120,7 +87,7 @@ for address in (("127.0.0.1", {port}), ("192.0.2.1", 80)):
     except OSError as error:
         print("refused", error.strerror)
 """
-    project.write(llm.url, CREATE, shell("copilot", f"{sys.executable} -c '{look}'"), "!say Done.")
+    project.set_up(llm.url, CREATE, shell("copilot", f"{sys.executable} -c '{look}'"), "!say Done.")
     told = results(project.trial())
     assert "devices ['lo']" in told
     assert "routes 0" in told
@@ -142,7 +109,7 @@ def test_writing_and_reading_stay_inside(project: Project, llm: MockLlm) -> None
         f'!tool view {{"path": "{project.root}/expected.txt"}}',
         shell("copilot", f"grep -rs canary-5d4[4] / --include=expected.txt --exclude-dir=proc {project.root}; true"),
     ]
-    project.write(llm.url, CREATE, *lines, "!say Done.")
+    project.set_up(llm.url, CREATE, *lines, "!say Done.")
     told = results(project.trial())
     assert "looked" in told
     assert HIDDEN not in told
@@ -161,7 +128,7 @@ def test_the_key_is_nowhere(project: Project, llm: MockLlm) -> None:
         f"cat {places} | tr '\\0' '\\n' > seen; grep -c . seen; grep -aE '{wanted}' seen;"
         f" grep -rasE '{wanted}' ~ $TMPDIR $COPILOT_HOME . ; rm seen; env | grep -E '{wanted}'; echo looked"
     )
-    project.write(llm.url, CREATE, shell("copilot", command), "!say Done.")
+    project.set_up(llm.url, CREATE, shell("copilot", command), "!say Done.")
     told = results(project.trial())
     assert re.search(r"^[1-9]\d+\n", told, re.MULTILINE), "no environment could be read"
     assert "looked" in told
@@ -191,7 +158,7 @@ def test_a_cassette_is_recorded_and_replayed(tmp_path: Path, llm: MockLlm) -> No
 
 
 def test_a_login_needs_the_network(project: Project) -> None:
-    project.write(None, "!say Done.")
+    project.set_up(None, "!say Done.")
     error = project.trial()["errorInfo"]
     assert error["code"] == "unsupported-option"
     assert "GitHub authentication" in error["message"]
@@ -201,7 +168,7 @@ def test_a_login_needs_the_network(project: Project) -> None:
 @pytest.mark.parametrize("kind", ["http", "sse"])
 def test_a_server_elsewhere_needs_the_network(project: Project, llm: MockLlm, kind: str) -> None:
     servers = {"far": {"type": kind, "url": "http://127.0.0.1:9/mcp"}}
-    project.write(llm.url, "!say Done.", environment={"mcpServers": servers})
+    project.set_up(llm.url, "!say Done.", environment={"mcpServers": servers})
     error = project.trial()["errorInfo"]
     assert error["code"] == "unsupported-option"
     assert f"MCP server 'far' of type '{kind}'" in error["message"]

@@ -31,7 +31,7 @@ class ConfinedProject:
         self._words = list(words)
         self.root = root / "project"
         for path in (self.root, root / "home", root / "tmp"):
-            path.mkdir()
+            path.mkdir(parents=True)
         (self.root / "expected.txt").write_text(HIDDEN)
         self.env = {
             "PATH": os.environ["PATH"],

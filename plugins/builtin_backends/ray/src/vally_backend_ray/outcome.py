@@ -5,21 +5,17 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from vally import (
     BackendError,
     ErrorInfo,
     ExportedFiles,
-    GraderResult,
-    JudgeUsage,
-    Phases,
     Redactor,
     Selection,
-    Trajectory,
 )
+from vally_backend_local import LocalOutcome
 from vally_backend_ray.messages import Shipped
 
 PATCH = "workspace.patch"
@@ -30,28 +26,13 @@ async def _not_available(_: Selection, __: Path) -> ExportedFiles:
     raise BackendError("workspace is not available")
 
 
-async def _nothing_to_clean() -> Sequence[str]:
-    return ()
-
-
 @dataclass
-class RemoteOutcome:
-    """See `TrialOutcome`; `work_dir` is a path of the machine that the trial ran on."""
+class RemoteOutcome(LocalOutcome):
+    """See `TrialOutcome`; `work_dir` is a path of the machine that the trial ran on, and `export` gets files of it."""
 
-    status: Literal["success", "error", "skipped"]
-    trajectory: Trajectory | None = None
-    grade: GraderResult | None = None
-    error: ErrorInfo | None = None
-    skip_reason: str | None = None
-    retry_after_ms: int | None = None
-    work_dir: Path | None = None
-    phases: Phases = field(default_factory=Phases)
-    warnings: tuple[str, ...] = ()
-    judge_usage: JudgeUsage | None = None
     lost_attempts: int = 0
     backend_name: str = ""
     export: Callable[[Selection, Path], Awaitable[ExportedFiles]] = _not_available
-    clean: Callable[[], Awaitable[Sequence[str]]] = _nothing_to_clean
 
     async def export_workspace(self, selection: Selection, target: Path) -> ExportedFiles:
         """Copy files of the workspace to this machine; only before `cleanup`. Raises `BackendError`."""
@@ -59,8 +40,8 @@ class RemoteOutcome:
 
     async def cleanup(self) -> Sequence[str]:
         """Have removed what the trial left; returns warnings, never raises."""
-        clean, self.clean, self.export = self.clean, _nothing_to_clean, _not_available
-        return await clean()
+        self.export = _not_available
+        return await super().cleanup()
 
 
 def arrived(shipped: Shipped, losses: Sequence[str]) -> RemoteOutcome:
