@@ -142,13 +142,13 @@ def test_the_key_is_nowhere(project: Project, llm: MockLlm) -> None:
 def test_a_cassette_is_recorded_and_replayed(tmp_path: Path, llm: MockLlm) -> None:
     first, second = Project(tmp_path / "first"), Project(tmp_path / "a-second-place")
     lines = [CREATE, shell("copilot", "cat made.txt; pwd"), "!say Done."]
-    first.write(llm.url, *lines, cassette="record")
+    first.set_up(llm.url, *lines, cassette="record")
     recorded = results(first.trial())
     (tape,) = (first.root / "cassettes").rglob("*.jsonl")
     assert not any(text in tape.read_text() for text in (KEY, HEADER, str(first.root)))
     shutil.copytree(first.root / "cassettes", second.root / "cassettes")
     del second.env["MODEL_KEY"]
-    second.write("http://127.0.0.1:9", *lines, cassette="replay", cassetteMatch="strict")
+    second.set_up("http://127.0.0.1:9", *lines, cassette="replay", cassetteMatch="strict")
     asked = len(llm.requests)
     record = second.trial()
     assert "made\n" in results(record)
