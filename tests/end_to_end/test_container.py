@@ -272,6 +272,14 @@ def test_a_container_that_is_removed_meanwhile(project: Project, engine: Engine,
     assert record["status"] == "error" or record["trajectory"]["endReason"] == "error", record
 
 
+def test_what_a_program_says_arrives_whether_or_not_it_reads_its_input(project: Project) -> None:
+    says = {"type": "output-contains", "config": {"substring": "said"}}
+    stimuli = [project.stimulus("unread " * 20_000, says, name=f"s{number}") for number in range(10)]
+    project.write(*stimuli, command=["/bin/sh", "-c", "head -c 1 >/dev/null; echo said"])
+    project.evaluate()
+    assert [record["trajectory"]["output"].strip() for record in project.records()] == ["said"] * 10
+
+
 def test_temporary_files_and_caches_may_lie_in_the_project(project: Project) -> None:
     temporary = project.root / 'it\'s "here"' / "tmp"
     temporary.mkdir(parents=True)

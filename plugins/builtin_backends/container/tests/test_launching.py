@@ -135,6 +135,26 @@ def test_what_others_have_to_say_is_waited_for(tmp_path: Path) -> None:
     assert one.finish()[:2] == (-signal.SIGTERM, b"asked\n")
 
 
+@pytest.mark.skipif(PERL is None, reason="perl is not installed")
+def test_input_that_no_program_reads_finds_somebody(tmp_path: Path) -> None:
+    made = Launch(PERL, tmp_path, ["sh", "-c", "head -c 1 >/dev/null; echo said; exit 3"], {})
+    assert made.process.stdin is not None
+    # More than a pipe holds, so that the program is gone before all of it could be written.
+    made.process.stdin.write(b"x" * 2**20)
+    assert made.finish() == (3, b"said\n", b"")
+
+
+@pytest.mark.skipif(PERL is None, reason="perl is not installed")
+@pytest.mark.parametrize("given", [b"", b"some"])
+def test_input_that_stays_open_keeps_nothing_alive(given: bytes, tmp_path: Path) -> None:
+    made = Launch(PERL, tmp_path, ["sh", "-c", "echo said; exit 3"], {})
+    assert made.process.stdin is not None
+    made.process.stdin.write(given)
+    made.process.stdin.flush()
+    assert made.process.wait(60) == 3
+    assert made.finish() == (3, b"said\n", b"")
+
+
 @pytest.mark.parametrize("perl", LAUNCHERS)
 def test_what_left_the_group_is_ended_with_the_session(perl: str | None, tmp_path: Path) -> None:
     own_group = "import os, sys, time; os.setpgid(0, 0); print('ready', flush=True); time.sleep(600)"

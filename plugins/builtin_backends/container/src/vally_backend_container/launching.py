@@ -57,11 +57,14 @@ close $writer;
 my $problem = '';
 sysread $reader, $problem, 16;
 tell_host(length $problem ? "failed $problem" : "started $$");
-close $_ for *STDIN, *STDOUT, *STDERR;
+close $_ for *STDOUT, *STDERR;
 1 until waitpid($child, 0) == $child;
 my $status = $?;
 exit 127 if length $problem;
 tell_host("ended $status");
+# An engine that finds nobody to give input to may forget what the program wrote: take what the program did not.
+vec(my $input = '', fileno(STDIN), 1) = 1;
+while (!$asked && select(my $ready = $input, undef, undef, 0.25) > 0) { last unless sysread STDIN, my $unread, 65536 }
 # What else was asked to end may still have something to say, and nobody would hear it after the end of this process.
 while ($asked && others_run()) { select undef, undef, undef, 0.01 }
 exit($status & 127 ? 128 + ($status & 127) : $status >> 8);
