@@ -86,6 +86,22 @@ def test_the_commands_of_a_page_succeed(page: Path, tmp_path: Path) -> None:
                 succeed([sys.executable, "-m", *PROGRAMS[program], *arguments], tmp_path)
 
 
+EVALUATING = [
+    (fence, line)
+    for page in pages()
+    for fence in fences(page)
+    if fence.language == "sh"
+    for line in fence.text.splitlines()
+    if "vally eval " in line
+]
+SELECTING = {"-e", "--eval-spec", "--suite", "--tag", "--resume"}
+
+
+@pytest.mark.parametrize(("fence", "line"), EVALUATING, ids=[f"{fence}: {line}" for fence, line in EVALUATING])
+def test_a_command_says_what_it_evaluates(fence: Fence, line: str) -> None:
+    assert SELECTING & set(shlex.split(line)), f"{fence}: 'vally eval' would end with 'nothing selected'"
+
+
 def load(text: str, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")

@@ -99,7 +99,11 @@ def test_exit_codes(tmp_path: Path, graders: list[Any], fixture: dict[str, Any],
             "did you mean 'disk-limit'?",
         ),
         (["-e", "evals/a.yaml", "--backend", "local", "--backend-args", "x=1g"], 2, "arguments: disk-limit, min-free"),
-        (["-e", "evals/a.yaml", "--backend", "local", "--backend-args", "min-free=x"], 2, "a size such as '512m'"),
+        (
+            ["-e", "evals/a.yaml", "--backend", "local", "--backend-args", "min-free=x"],
+            2,
+            "'min-free': a size such as '512m'",
+        ),
         (["-e", "evals/a.yaml", "--timeout", "30"], 2, "is not a duration"),
         (["-e", "evals/a.yaml", "--run-id", "a b"], 2, "--run-id"),
         (["-e", "evals/a.yaml", "--skill-dir", "none"], 1, "is not a directory"),
@@ -116,6 +120,28 @@ def test_what_cannot_run_says_why_and_leaves_nothing(tmp_path: Path, args: list[
     assert result.stdout == ""
     assert "Traceback" not in result.stderr
     assert not (tmp_path / "vally-results").exists()
+
+
+@pytest.mark.parametrize(
+    ("args", "words", "told"),
+    [
+        (
+            "{disk-limt: 1g}",
+            [],
+            ".vally.yaml:3:21: backend 'local': unknown key 'disk-limt'\n  did you mean 'disk-limit'?",
+        ),
+        ("{disk-limit: 1g, min-free: lots}", [], ".vally.yaml:3:36: backend 'local': 'min-free': a size such as"),
+        ("{min-free: 1g}", ["--backend-args", "min-free=lots"], "--backend-args: backend 'local': 'min-free': a size"),
+    ],
+)
+def test_arguments_of_a_backend_are_told_where_they_stand(
+    tmp_path: Path, args: str, words: list[str], told: str
+) -> None:
+    write(tmp_path, "evals/a.yaml", stimulus("s"))
+    (tmp_path / ".vally.yaml").write_text(f"backend:\n  name: local\n  args: {args}\n")
+    result = vally(tmp_path, "-e", "evals/a.yaml", *words)
+    assert result.exit_code == 2
+    assert told in result.stderr
 
 
 def test_selections_intersect(tmp_path: Path) -> None:

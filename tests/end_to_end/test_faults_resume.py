@@ -244,6 +244,27 @@ def test_parameters_must_be_given_again(words: list[str], message: str, tmp_path
 
 
 @pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "the run had --backend-args disk-limit, min-free: give them again"),
+        (["disk-limit=1g"], "the run had --backend-args min-free: give it again"),
+        (["disk-limit=2g", "min-free=1m"], "--backend-args disk-limit differs from its value in the run"),
+    ],
+)
+def test_arguments_of_the_backend_must_be_given_again(words: list[str], message: str, tmp_path: Path) -> None:
+    def given(*values: str) -> list[str]:
+        return [word for value in values for word in ("--backend-args", value)]
+
+    write_spec(tmp_path, [{"name": "s", "prompt": "x", "graders": []}])
+    whole = given("disk-limit=1g", "min-free=1m")
+    assert evaluate(tmp_path, "--backend", "local", *whole).exit_code == 0
+    result = resume(tmp_path, *given(*words))
+    assert result.exit_code == 2
+    assert f"error: --resume: {message}" in result.stderr
+    assert resume(tmp_path, *whole).exit_code == 0
+
+
+@pytest.mark.parametrize(
     ("content", "message"),
     [
         (None, "no run-manifest.json in"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -66,8 +66,9 @@ def choose_backend(
         raise UsageError("--backend-args needs --backend or a default backend in .vally.yaml")
     record = host.resolve_one("backend", name or DEFAULT_BACKEND, bases=(context.cwd,))
     assert isinstance(record, BackendSpec)
-    args = {**(project.backend_args if named is None else {}), **_merged(words)}
-    _check(host, record, args)
+    given = _merged(words)
+    args = {**(project.backend_args if named is None else {}), **given}
+    _check(host, record, args, project, given)
     return BackendChoice(record, args)
 
 
@@ -79,17 +80,43 @@ def _merged(words: Sequence[tuple[str, str]]) -> dict[str, str | list[str]]:
     return given
 
 
-def _check(host: PluginHost, record: BackendSpec, args: Mapping[str, str | list[str]]) -> None:
+def _check(
+    host: PluginHost, record: BackendSpec, args: Mapping[str, object], project: Project, given: Collection[str]
+) -> None:
     from vally.text.suggest import did_you_mean
 
+    problem = _problem(host, record, args)
+    if problem is None:
+        return
+    model = host.config_model(record)
+    fields = model.model_fields if model is not None else {}
+    known = sorted(field.alias or name for name, field in fields.items())
+    # The argument without which there would not be this problem.
+    name = next((key for key in args if problem != _problem(host, record, _without(args, key))), None)
+    hint = f"arguments: {', '.join(known) or 'none'}"
+    if name is not None and name not in known:
+        hint = did_you_mean(name, known) or hint
+    if name is not None and f"'{name}'" not in problem:
+        problem = f"'{name}': {problem}"
+    raise UsageError(f"backend '{record.name}': {problem}", where=_where(name, project, given), hints=[hint])
+
+
+def _without(args: Mapping[str, object], name: str) -> dict[str, object]:
+    return {key: value for key, value in args.items() if key != name}
+
+
+def _problem(host: PluginHost, record: BackendSpec, args: Mapping[str, object]) -> str | None:
+    """The first thing that is wrong with arguments."""
     try:
         host.parse_config(record, args)
     except ConfigInvalid as error:
-        model = host.config_model(record)
-        fields = model.model_fields if model is not None else {}
-        known = sorted(field.alias or name for name, field in fields.items())
-        unknown = next((word for word in args if word not in known), None)
-        hint = (did_you_mean(unknown, known) if unknown else None) or f"arguments: {', '.join(known) or 'none'}"
-        raise UsageError(
-            f"backend '{record.name}': {error.problems[0]}", where="--backend-args", hints=[hint]
-        ) from None
+        return error.problems[0]
+    return None
+
+
+def _where(name: str | None, project: Project, given: Collection[str]) -> str:
+    """Where an argument was given; a problem of several is told of the command line, if any was given there."""
+    if project.path is None or name in given or (name is None and given):
+        return "--backend-args"
+    position = project.positions.get(f"/backend/args/{name}")
+    return f"{project.path.name}:{position.line}:{position.column}" if position is not None else project.path.name

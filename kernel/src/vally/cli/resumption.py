@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -82,7 +82,7 @@ class Resumption:
         """
         self._refuse_others(given)
         stored: Mapping[str, Any] = self.manifest.get("options") or {}
-        self._check_params(dict(options["params"]))
+        _check_values("--param", self.manifest.get("params") or {}, dict(options["params"]))
         self._restore_context(stored)
         kept = {"params", "backend_args", "run_id", "resume"}
         merged = dict(options)
@@ -104,21 +104,6 @@ class Resumption:
                 f"{refused[0]} cannot be combined with --resume, which keeps plan and options of the run",
                 hints=[f"allowed: {', '.join(sorted(ALLOWED - {'--resume'}))}, and options of reporters"],
             )
-
-    def _check_params(self, params: Mapping[str, str]) -> None:
-        stored: Mapping[str, str] = self.manifest.get("params") or {}
-        missing = [name for name in stored if name not in params]
-        if missing:
-            raise UsageError(
-                f"the run had --param {', '.join(missing)}: give it again",
-                where="--resume",
-                hints=["values of parameters are not stored"],
-            )
-        hashes = hash_values(params)
-        for name in params:
-            if hashes[name] != stored.get(name):
-                what = "differs from its value in the run" if name in stored else "was not given to the run"
-                raise UsageError(f"--param {name} {what}", where="--resume")
 
     def _restore_context(self, stored: Mapping[str, Any]) -> None:
         context = self._context
@@ -145,8 +130,7 @@ class Resumption:
                 where="--resume",
                 hints=[*changed, hint],
             )
-        if hash_values(facts.backend_args) != (self.manifest.get("backendArgs") or {}):
-            raise UsageError("--backend-args differ from those of the run", where="--resume")
+        _check_values("--backend-args", self.manifest.get("backendArgs") or {}, facts.backend_args)
         stored = list(self.manifest.get("items") or ())
         planned = list(facts.items)
         if stored != planned:
@@ -172,6 +156,22 @@ class Resumption:
             raise
         output.open()
         return output, kept
+
+
+def _check_values(option: str, stored: Mapping[str, str], values: Mapping[str, str | Sequence[str]]) -> None:
+    """Raise `UsageError` unless values are those of which the run has stored the hashes."""
+    missing = [name for name in stored if name not in values]
+    if missing:
+        raise UsageError(
+            f"the run had {option} {', '.join(missing)}: give {'it' if len(missing) == 1 else 'them'} again",
+            where="--resume",
+            hints=[f"values of {option} are not stored"],
+        )
+    hashes = hash_values(values)
+    for name in values:
+        if hashes[name] != stored.get(name):
+            what = "differs from its value in the run" if name in stored else "was not given to the run"
+            raise UsageError(f"{option} {name} {what}", where="--resume")
 
 
 def _changed(what: str, stored: Any, now: Iterable[Mapping[str, Any]]) -> list[str]:

@@ -9,7 +9,10 @@ import anyio
 import pytest
 
 from vally import BackendError
+from vally_backend_container.config import ContainerArgs
 from vally_backend_container.engine import Engine, EngineError, client_environment, find_engine, said
+from vally_backend_container.images import Image
+from vally_backend_container.probing import PODMAN_SETTINGS, Prober
 
 ROOTLESS = '{"host": {"security": {"rootless": true}}}'
 ROOTFUL = '{"host": {"security": {"rootless": false}}}'
@@ -99,6 +102,26 @@ def test_one_engine_that_is_missing_or_silent(backend: str, programs: Programs) 
 def test_an_answer_that_is_none(programs: Programs) -> None:
     programs.add("podman", {**PODMAN, "version": "echo hello"})
     assert "something else than JSON: 'hello" in programs.problem("podman").message
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "hints"),
+    [
+        ("podman", "runc create failed: error setting rlimit type 7: operation not permitted", (PODMAN_SETTINGS,)),
+        ("podman", "crun: sd-bus call: Interactive authentication required", (PODMAN_SETTINGS,)),
+        ("podman", "unknown flag: --no-such-option", ()),
+        ("docker", "error setting rlimit type 7: operation not permitted", ()),
+    ],
+)
+def test_podman_without_its_settings_says_where_they_are_told(
+    name: str, said: str, hints: tuple[str, ...], programs: Programs
+) -> None:
+    programs.add(name, {"run": f"echo 'Error: {said}' >&2; exit 126"})
+    engine = Engine(name, str(programs.directory / name), programs.env)
+    prober = Prober(engine, ContainerArgs(), {}, print)
+    with pytest.raises(BackendError, match=f"{name} cannot start a container of image 'task:1': Error: ") as caught:
+        anyio.run(prober.identify, Image("task:1", "sha256:0"))
+    assert (caught.value.code, caught.value.hints) == ("container-unavailable", hints)
 
 
 def test_an_engine_that_hangs(programs: Programs) -> None:

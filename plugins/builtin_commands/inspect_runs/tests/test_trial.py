@@ -41,6 +41,15 @@ def test_one_trial_in_full(write_run: WriteRun, make: Make, vally: Vally) -> Non
         assert expected in lines, expected
 
 
+@pytest.mark.parametrize(("backend", "shown"), [("ray/sandbox", ["ray/sandbox"]), (None, [])])
+def test_where_a_trial_ran(
+    backend: str | None, shown: list[str], write_run: WriteRun, make: Make, vally: Vally
+) -> None:
+    write_run(trial_result("s", make.said("hi"), trajectory=trajectory(output="hi"), backend=backend))
+    lines = vally("show", "--stimulus", "s").stdout.splitlines()
+    assert [line.split()[1] for line in lines if line.startswith("  Backend ")] == shown
+
+
 def test_the_timeline_words_every_kind_of_event(write_run: WriteRun, make: Make, vally: Vally) -> None:
     write_run(make.busy_trial())
     text = "\n".join(" ".join(line.split()) for line in vally("show", "--events").stdout.splitlines())

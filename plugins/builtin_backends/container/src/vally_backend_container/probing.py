@@ -24,6 +24,11 @@ _TOLD = (
     *(f"$(command -v {name})" for name in _FORWARDERS.values()),
 )
 PROBE = "printf '%s\\n' " + " ".join(f'"{word}"' for word in _TOLD)
+_WITHOUT_SYSTEMD = re.compile(r"rlimit|cgroup|systemd|dbus|sd-bus|journal", re.IGNORECASE)
+PODMAN_SETTINGS = (
+    "without systemd, as in many CI jobs, podman needs settings of its own, which CONTAINERS_CONF may name: "
+    "see 'Engines' in docs/guide/containers.md"
+)
 _BROKEN_PROMISE = re.compile(r"ignored|not support|discarded", re.IGNORECASE)
 
 
@@ -80,7 +85,11 @@ class Prober:
             told, notices = await self._engine.call_with_notices(*command, seconds=self._args.startup_timeout)
         except EngineError as error:
             raise BackendError(
-                f"{self._engine.name} cannot start a container of image '{image.name}': {error}", code=UNAVAILABLE
+                f"{self._engine.name} cannot start a container of image '{image.name}': {error}",
+                code=UNAVAILABLE,
+                hints=(PODMAN_SETTINGS,)
+                if self._engine.name == "podman" and _WITHOUT_SYSTEMD.search(str(error))
+                else (),
             ) from None
         for line in notices.splitlines():
             if _BROKEN_PROMISE.search(line):

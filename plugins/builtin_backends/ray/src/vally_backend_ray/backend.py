@@ -43,7 +43,7 @@ from vally_backend_ray.messages import (
 )
 from vally_backend_ray.outcome import RemoteOutcome, arrived, lost, put_in_place
 from vally_backend_ray.pickling import packed, unpacked
-from vally_backend_ray.refusals import check_installation, check_item, check_plan
+from vally_backend_ray.refusals import check_inner_args, check_installation, check_item, check_plan
 from vally_backend_ray.shipping import Shipping, in_thread
 from vally_backend_ray.spool import RUN
 
@@ -87,7 +87,7 @@ class RayBackend:
         host = context.host or PluginHost()
         inner = host.require("backend", self._args.inner)
         assert isinstance(inner, BackendSpec)
-        host.parse_config(inner, self._args.inner_args)
+        check_inner_args(host, inner, self._args.inner_args)
         if context.plan is not None:
             check_plan(context.plan, host, inner)
         plugins = local_plugins(host)

@@ -18,6 +18,7 @@ from vally_backend_ray.pickling import unpacked
 from vally_backend_ray.worker import Worker
 
 UNAVAILABLE = "ray-unavailable"
+NO_CLUSTER = "start one with 'ray start --head', or leave 'address' out to have one on this machine for the run"
 OBJECT_STORE_BYTES = 256 * 2**20
 KEEP_CHILDREN = {"RAY_kill_child_processes_on_worker_exit": "0"}
 """Else Ray ends the children of a worker that ends, and with them the guardian that would end their children."""
@@ -49,7 +50,8 @@ class Cluster:
         except Exception as error:
             where = "Ray could not be started" if settings.address is None else f"no cluster at '{settings.address}'"
             text = " ".join(str(error).split()) or type(error).__name__
-            raise BackendError(f"--backend ray: {where}: {text[:500]}", code=UNAVAILABLE) from error
+            hints = () if settings.address is None else (NO_CLUSTER,)
+            raise BackendError(f"--backend ray: {where}: {text[:500]}", code=UNAVAILABLE, hints=hints) from error
 
     def facts(self) -> dict[str, str]:
         """The version of Ray, and how many machines there are at the start."""
@@ -157,7 +159,8 @@ def _check_answers(address: str) -> None:
         socket.create_connection((host.strip("[]"), int(port)), ANSWER_S).close()
     except OSError as error:
         reason = error.strerror or str(error)
-        raise BackendError(f"--backend ray: no cluster at '{address}': {reason}", code=UNAVAILABLE) from error
+        message = f"--backend ray: no cluster at '{address}': {reason}"
+        raise BackendError(message, code=UNAVAILABLE, hints=(NO_CLUSTER,)) from error
 
 
 async def _called(actor: Any, method: str, *arguments: Any) -> Any:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from importlib.util import find_spec
 
-from vally import BackendError, BackendSpec, ExecutorSpec, Plan, PluginHost, TrialItem
+from vally import BackendError, BackendSpec, ConfigInvalid, ExecutorSpec, Plan, PluginHost, TrialItem
 
 UNAVAILABLE = "ray-unavailable"
 UNSUPPORTED = "unsupported-option"
@@ -18,6 +19,20 @@ def check_installation() -> None:
         raise BackendError("--backend ray needs Linux or macOS", code=UNAVAILABLE)
     if find_spec("ray") is None:
         raise BackendError("--backend ray: Ray is not installed", code=UNAVAILABLE, hints=(INSTALL,))
+
+
+def check_inner_args(host: PluginHost, inner: BackendSpec, args: Mapping[str, str | list[str]]) -> None:
+    """Raise `BackendError` when the inner backend does not take its arguments."""
+    try:
+        host.parse_config(inner, args)
+    except ConfigInvalid as error:
+        model = host.config_model(inner)
+        fields = model.model_fields if model is not None else {}
+        known = sorted(field.alias or name for name, field in fields.items())
+        raise BackendError(
+            f"--backend ray: inner-arg: backend '{inner.name}': {error.problems[0]}",
+            hints=(f"arguments: {', '.join(known) or 'none'}",),
+        ) from None
 
 
 def check_plan(plan: Plan, host: PluginHost, inner: BackendSpec) -> None:

@@ -131,6 +131,8 @@ def _metrics(result: TrialResult, trajectory: Trajectory, diff: str | None) -> I
     executor = " ".join(filter(None, (_word(metadata.get("executor")), _word(metadata.get("executorVersion")))))
     if executor:
         yield "Executor", executor
+    if result.backend is not None:
+        yield "Backend", name_line(result.backend)
     if trajectory.end_reason is not None:
         yield "Ended", name_line(trajectory.end_reason)
     if result.attempts is not None and result.attempts > 1:
