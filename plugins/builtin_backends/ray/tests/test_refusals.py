@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import socket
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from vally import BackendError, Environment, GitSource, WorkspaceChoice
+from vally import BackendError, Environment, GitSource, PluginSources, WorkspaceChoice
 from vally.testing import CliResult, run_cli, stimulus, trial_item
 from vally_backend_ray import refusals
+from vally_backend_ray.cluster import NO_CLUSTER, NOT_LET_IN, Cluster
+from vally_backend_ray.messages import ClusterSettings, HostPlan
 
 
 @pytest.fixture
@@ -85,6 +88,39 @@ def test_arguments_that_come_to_nothing(words: list[str], told: str, root: Path)
     pytest.importorskip("ray")
     options = [word for text in words for word in ("--backend-args", text)]
     assert told in evaluate(root, *options).stderr
+
+
+@pytest.mark.parametrize(
+    ("port", "told", "hint"),
+    [(True, "no connection to '127.0.0.1:", NOT_LET_IN), (False, "no cluster at 'auto': refused", NO_CLUSTER)],
+)
+def test_a_cluster_that_does_not_let_in_is_not_a_missing_one(
+    port: bool, told: str, hint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ray = pytest.importorskip("ray")
+
+    def refuse(**_: object) -> None:
+        raise ConnectionError("refused")
+
+    monkeypatch.setattr(ray, "init", refuse)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}" if port else "auto"
+        settings = ClusterSettings(
+            address=address,
+            directory=tmp_path,
+            workers=1,
+            slots=1,
+            cpus=1,
+            memory=None,
+            resources={},
+            max_losses=0,
+            worker=b"",
+            host=HostPlan(key="k", sources=PluginSources()),
+        )
+        with pytest.raises(BackendError) as caught:
+            Cluster(settings).open()
+    assert told in caught.value.message
+    assert caught.value.hints == (hint,)
 
 
 def test_other_systems(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,10 @@ from vally_backend_ray.worker import Worker
 
 UNAVAILABLE = "ray-unavailable"
 NO_CLUSTER = "start one with 'ray start --head', or leave 'address' out to have one on this machine for the run"
+NOT_LET_IN = (
+    "something answers there: if it is the head node of a cluster that asks for a token, "
+    "set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN"
+)
 OBJECT_STORE_BYTES = 256 * 2**20
 KEEP_CHILDREN = {"RAY_kill_child_processes_on_worker_exit": "0"}
 """Else Ray ends the children of a worker that ends, and with them the guardian that would end their children."""
@@ -48,10 +52,7 @@ class Cluster:
             else:
                 ray.init(address=settings.address, **quiet)
         except Exception as error:
-            where = "Ray could not be started" if settings.address is None else f"no cluster at '{settings.address}'"
-            text = " ".join(str(error).split()) or type(error).__name__
-            hints = () if settings.address is None else (NO_CLUSTER,)
-            raise BackendError(f"--backend ray: {where}: {text[:500]}", code=UNAVAILABLE, hints=hints) from error
+            raise _not_connected(settings.address, error) from error
 
     def facts(self) -> dict[str, str]:
         """The version of Ray, and how many machines there are at the start."""
@@ -148,6 +149,15 @@ class Cluster:
         import ray
 
         ray.shutdown()
+
+
+def _not_connected(address: str | None, error: Exception) -> BackendError:
+    text = (" ".join(str(error).split()) or type(error).__name__)[:500]
+    if address is None:
+        return BackendError(f"--backend ray: Ray could not be started: {text}", code=UNAVAILABLE)
+    # With a port it was asked before whether anybody listens there.
+    what, hint = ("connection to", NOT_LET_IN) if ":" in address else ("cluster at", NO_CLUSTER)
+    return BackendError(f"--backend ray: no {what} '{address}': {text}", code=UNAVAILABLE, hints=(hint,))
 
 
 def _check_answers(address: str) -> None:
