@@ -116,7 +116,9 @@ _NAMES = {
     "vally.run.lock": "RunLock is_being_written",
     "vally.run.offered_skills": "check_offered_skills",
     "vally.run.optional_parameters": "OptionalParameters",
-    "vally.run.agent_network": "agent_provider network_refusal refuse_remote_servers",
+    "vally.run.agent_network": (
+        "AgentNetwork agent_provider known_servers network_refusal refuse_remote_servers refuse_unreachable_model"
+    ),
     "vally.run.providers": "outgoing_headers provider_headers provider_secrets resolve_provider",
     "vally.run.read_root": "Matches ReadRoot UnreadableFile accessible_workspace resolve_read_root",
     "vally.run.redaction": "Redactor redact_patterns",

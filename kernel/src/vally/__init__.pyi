@@ -188,9 +188,12 @@ from vally.records import ReporterOption as ReporterOption
 from vally.records import ReporterSpec as ReporterSpec
 from vally.run.agent import run_agent as run_agent
 from vally.run.agent_limit import AgentLimit as AgentLimit
+from vally.run.agent_network import AgentNetwork as AgentNetwork
 from vally.run.agent_network import agent_provider as agent_provider
+from vally.run.agent_network import known_servers as known_servers
 from vally.run.agent_network import network_refusal as network_refusal
 from vally.run.agent_network import refuse_remote_servers as refuse_remote_servers
+from vally.run.agent_network import refuse_unreachable_model as refuse_unreachable_model
 from vally.run.atomic import atomic_write as atomic_write
 from vally.run.builder import TrajectoryBuilder as TrajectoryBuilder
 from vally.run.calling import invoke as invoke

@@ -218,10 +218,12 @@ class Executor(Protocol):
     """Runs one agent; `execute` is called concurrently and either returns a trajectory or raises `ExecutorError`.
 
     Optional methods: `configure(context)` (a `RunContext`; once, before a run is planned), `validate_config(config)`,
-    `capabilities_for(config)`, `host_paths(config)`, `prepare(stimulus, options)` (after staging, before the baseline),
-    `cleanup(trial_id, preserve_workspace=...)`, `preflight(config)` (may return a line that says what would start),
-    `example_configs()` (label -> config with which it could start, for an executor that cannot without settings),
-    `tool_names(config)` (all tools the agent can have beside those of MCP servers; None when not known).
+    `check_network(config, stimulus, network)` (raises `ExecutorError` for what needs more of the network than agents
+    have there, see `RunContext.agent_network`), `capabilities_for(config)`, `host_paths(config)`, `prepare(stimulus,
+    options)` (after staging, before the baseline), `cleanup(trial_id, preserve_workspace=...)`, `preflight(config)`
+    (may return a line that says what would start), `example_configs()` (label -> config with which it could start, for
+    an executor that cannot without settings), `tool_names(config)` (all tools the agent can have beside those of MCP
+    servers; None when not known).
     """
 
     async def execute(self, stimulus: Stimulus, options: ExecutorOptions) -> Trajectory: ...

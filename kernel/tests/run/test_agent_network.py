@@ -9,6 +9,7 @@ from typing import Literal
 import pytest
 
 from vally import (
+    AgentNetwork,
     ExecutorError,
     ExecutorOptions,
     LocalProcessRunner,
@@ -18,6 +19,7 @@ from vally import (
     agent_provider,
     network_refusal,
     refuse_remote_servers,
+    refuse_unreachable_model,
 )
 from vally.run.late_runner import LateRunner
 from vally.testing import executor_options
@@ -69,19 +71,26 @@ async def test_an_agent_without_network_reaches_no_provider(tmp_path: Path) -> N
     assert caught.value.code == "unsupported-option"
 
 
-@pytest.mark.parametrize("kind", [Behind, Alone])
-async def test_an_agent_that_asks_its_maker_needs_this_network(kind: type[LocalProcessRunner], tmp_path: Path) -> None:
-    with pytest.raises(ExecutorError, match=f"^agent x without 'provider' needs .* network '{kind.network}'") as caught:
-        await agent_provider(None, given(tmp_path, kind), agent="agent x")
+@pytest.mark.parametrize("network", ["model", "none"])
+def test_an_agent_that_asks_its_maker_needs_this_network(network: AgentNetwork) -> None:
+    with pytest.raises(ExecutorError, match=f"^agent x without 'provider' needs .* network '{network}'") as caught:
+        refuse_unreachable_model(network, has_provider=False, agent="agent x")
     assert caught.value.code == "unsupported-option"
+
+
+@pytest.mark.parametrize(
+    ("network", "has_provider", "agent"),
+    [("host", False, "agent x"), ("host", True, None), ("model", True, "agent x"), ("none", False, None)],
+)
+def test_a_model_that_can_be_reached(network: AgentNetwork, has_provider: bool, agent: str | None) -> None:
+    refuse_unreachable_model(network, has_provider=has_provider, agent=agent)
 
 
 @pytest.mark.parametrize("kind", [LocalProcessRunner, Behind, Alone])
 async def test_nothing_is_refused_that_needs_no_network(kind: type[LocalProcessRunner], tmp_path: Path) -> None:
     servers = {"calc": McpServer(name="calc", type="stdio", command="calc")}
-    options = given(tmp_path, kind, mcp_servers=servers)
-    refuse_remote_servers(options)
-    assert await agent_provider(None, options) is None
+    refuse_remote_servers(servers, kind.network)
+    assert await agent_provider(None, given(tmp_path, kind)) is None
 
 
 async def test_a_variable_that_is_not_set(tmp_path: Path) -> None:
@@ -91,15 +100,15 @@ async def test_a_variable_that_is_not_set(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["http", "sse"])
-def test_servers_elsewhere(kind: Literal["http", "sse"], tmp_path: Path) -> None:
+def test_servers_elsewhere(kind: Literal["http", "sse"]) -> None:
     servers = {"far": McpServer(name="far", type=kind, url="https://servers.example")}
-    refuse_remote_servers(given(tmp_path, LocalProcessRunner, mcp_servers=servers))
+    refuse_remote_servers(servers, "host")
     with pytest.raises(ExecutorError, match=f"MCP server 'far' of type '{kind}' needs the network of this machine"):
-        refuse_remote_servers(given(tmp_path, Behind, mcp_servers=servers))
+        refuse_remote_servers(servers, "model")
 
 
-def test_a_refusal_says_what_to_do(tmp_path: Path) -> None:
-    error = network_refusal("A login needs", given(tmp_path, Alone), "name an endpoint")
+def test_a_refusal_says_what_to_do() -> None:
+    error = network_refusal("A login needs", "none", "name an endpoint")
     assert str(error) == (
         "A login needs the network of this machine, and the backend gives the agent the network 'none'; "
         "name an endpoint, or allow it with --backend-args network=host"

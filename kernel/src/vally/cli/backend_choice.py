@@ -15,15 +15,20 @@ if TYPE_CHECKING:
     from vally.host import PluginHost
     from vally.model.evalspec import Project
     from vally.records import BackendSpec
+    from vally.run.agent_network import AgentNetwork
     from vally.run.trial import RunContext
 
 
 @dataclass(frozen=True, slots=True)
 class BackendChoice:
-    """A backend and its settings as given; a key that was given twice has a list."""
+    """A backend and its settings as given; a key that was given twice has a list.
+
+    `agent_network` is what its config model says that agents reach, by an attribute of that name.
+    """
 
     record: BackendSpec
     args: Mapping[str, str | list[str]]
+    agent_network: AgentNetwork
 
     async def start(self, backend: Any, context: RunContext) -> None:
         """Prepare a backend object; raises `BackendError` when it cannot start."""
@@ -69,7 +74,8 @@ def choose_backend(
     given = _merged(words)
     args = {**(project.backend_args if named is None else {}), **given}
     _check(host, record, args, project, given)
-    return BackendChoice(record, args)
+    network: AgentNetwork = getattr(host.parse_config(record, args), "agent_network", "host")
+    return BackendChoice(record, args, network)
 
 
 def _merged(words: Sequence[tuple[str, str]]) -> dict[str, str | list[str]]:

@@ -289,6 +289,7 @@ class RunSession:
             items=self._plan.total,
             workers=self._workers,
             keep_workspaces=self._choices.workspace is not None,
+            agent_network=self._backend.agent_network,
             plan=self._plan,
             host=self._host,
             on_warning=print_warning,

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Literal
 
 import anyio
 
-from vally.errors import ExecutorError
 from vally.processes.communicate import communicate
 from vally.processes.process import GRACE_SECONDS, Process, end_in_thread
 from vally.processes.result import ProcessStartError
@@ -122,12 +121,9 @@ class LocalProcessRunner:
 
         Subclasses with the network `model` return how their processes reach it. Raises `ExecutorError`.
         """
-        if self.network != "host":
-            raise ExecutorError(
-                f"the agent asks its model by itself, and the backend gives it the network '{self.network}'; "
-                "let it reach its model with --backend-args network=model",
-                code="unsupported-option",
-            )
+        from vally.run.agent_network import refuse_unreachable_model
+
+        refuse_unreachable_model(self.network, has_provider=True, agent=None)
         return provider
 
     def at_death(self, argv: Sequence[str], env: Mapping[str, str]) -> None:

@@ -100,6 +100,7 @@ def _prepare_eval(
     if capabilities is None:
         return
     name = plan.executor.name
+    _check_network(plan, executor, ready)
     if isolates and not capabilities.isolation:
         need = f"isolation, which backend '{backend}' needs"
         _add(ready, _executor_place(plan), f"executor '{name}' does not support {need}")
@@ -108,6 +109,21 @@ def _prepare_eval(
         for need in _unmet(plan, stimulus, capabilities, _turn_diffs(host, graders)):
             where = f"(stimulus '{stimulus.name}')"
             _add(ready, stimulus.position, f"executor '{name}' does not support {need} {where}")
+
+
+def _check_network(plan: EvalPlan, executor: ReadyExecutor, ready: Preparation) -> None:
+    """Find what needs a network that the backend does not give to agents; the same thing once per eval."""
+    check = getattr(executor.instance, "check_network", None)
+    if check is None or ready.context is None:
+        return
+    found: dict[str, None] = {}
+    for stimulus in plan.stimuli:
+        try:
+            check(ready.config(plan), stimulus, ready.context.agent_network)
+        except ExecutorError as error:
+            found[error.message] = None
+    for message in found:
+        _add(ready, _executor_place(plan), f"executor '{plan.executor.name}': {message}")
 
 
 def _executor(plan: EvalPlan, host: PluginHost, ready: Preparation) -> ReadyExecutor | None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from vally.model.results import ErrorInfo, GraderResult, JudgeUsage, Phases
     from vally.model.trajectory import Event, Trajectory
     from vally.records import Executor, ExecutorSpec
+    from vally.run.agent_network import AgentNetwork
     from vally.run.inputs import JudgeClient
     from vally.run.plan import Plan
     from vally.run.redaction import Redactor
@@ -159,8 +160,8 @@ class TrialOutcome(Protocol):
 class RunContext:
     """What backends, executors and judges may know of the run. `items` is the number of planned trials.
 
-    `plan` and `host` are those of the run, for backends that make things ready for whole evals; None where trials are
-    run without a plan, or where nothing is run.
+    `agent_network` is what the backend lets processes of agents reach. `plan` and `host` are those of the run, for
+    backends that make things ready for whole evals; None where trials are run without a plan, or nothing is run.
     """
 
     run_id: str
@@ -170,6 +171,7 @@ class RunContext:
     items: int = 0
     workers: int = 1
     keep_workspaces: bool = False
+    agent_network: AgentNetwork = "host"
     plan: Plan | None = None
     host: PluginHost | None = None
     log: logging.Logger = field(default_factory=lambda: logging.getLogger("vally.backend"))

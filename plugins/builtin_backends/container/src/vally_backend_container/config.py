@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, PlainValidator, field_validator, model_validator
 
-from vally import parse_duration
+from vally import AgentNetwork, parse_duration
 from vally_backend_local import LocalArgs, parse_size
 
 LEAST_MEMORY = 64 * 2**20
@@ -119,6 +119,11 @@ Words = Annotated[tuple[str, ...], PlainValidator(_words, json_schema_input_type
 Mounts = Annotated[tuple[Mount, ...], PlainValidator(_mounts, json_schema_input_type=str | list[str])]
 
 
+def agent_network(name: str) -> AgentNetwork:
+    """What processes in a network reach, as executors know it: whether they have one at all."""
+    return "none" if name == "none" else "model" if name == "model" else "host"
+
+
 class ContainerArgs(LocalArgs):
     """Beside those of `local`: the image, the network of each part, limits and mounts.
 
@@ -142,6 +147,11 @@ class ContainerArgs(LocalArgs):
     pull: Literal["missing", "always", "never"] = "missing"
     engine_arg: Words = ()
     startup_timeout: Seconds = 120.0
+
+    @property
+    def agent_network(self) -> AgentNetwork:
+        """What processes of agents reach; any network of the engine counts as that of this machine."""
+        return agent_network(self.network)
 
     @field_validator("image", "grade_image")
     @classmethod

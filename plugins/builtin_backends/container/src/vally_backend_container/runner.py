@@ -15,6 +15,7 @@ import anyio
 import anyio.to_thread
 
 from vally import (
+    AgentNetwork,
     BackendError,
     Completed,
     ExecutorError,
@@ -23,6 +24,7 @@ from vally import (
     ProviderConfig,
     communicate,
 )
+from vally_backend_container.config import agent_network
 from vally_backend_container.containers import Container, Recipe
 from vally_backend_container.engine import UNAVAILABLE, EngineError
 from vally_backend_container.launching import PREFIX, launched, prefixed
@@ -60,7 +62,7 @@ class ContainerRunner:
         relays: ModelRelays | None = None,
         on_close: Callable[[], None] = lambda: None,
     ) -> None:
-        self.network: Literal["host", "model", "none"] = _network(recipe.network)
+        self.network: AgentNetwork = agent_network(recipe.network)
         self._part: Part = part
         self._recipe = recipe
         self._inner = inner
@@ -294,8 +296,3 @@ class ContainerRunner:
         if self._part == "agent":
             return ExecutorError(self._problem(error), code="agent-start-failed", retryable=True)
         return BackendError(self._problem(error), code=UNAVAILABLE)
-
-
-def _network(name: str) -> Literal["host", "model", "none"]:
-    """What executors know of a network: whether they have one at all."""
-    return "none" if name == "none" else "model" if name == "model" else "host"

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, PlainValidator, ValidationInfo, field_validator
 
+from vally import AgentNetwork
 from vally_backend_local import LocalArgs, Size
 
 Network = Literal["none", "model", "host"]
@@ -59,6 +60,11 @@ class SandboxArgs(LocalArgs):
     hide: Paths = ()
     memory: Size | None = None
     pids: Count | None = None
+
+    @property
+    def agent_network(self) -> AgentNetwork:
+        """What processes of agents reach."""
+        return self.network
 
     @field_validator("grade_network", "setup_network", mode="before")
     @classmethod

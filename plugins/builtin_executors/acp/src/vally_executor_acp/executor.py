@@ -12,16 +12,20 @@ from typing import TYPE_CHECKING
 import anyio
 
 from vally import (
+    AgentNetwork,
     Capabilities,
     ExecutorError,
     ExecutorOptions,
+    McpServer,
     RunContext,
     Stimulus,
     Trajectory,
     agent_provider,
     canonical_json,
     check_offered_skills,
+    known_servers,
     refuse_remote_servers,
+    refuse_unreachable_model,
 )
 from vally_executor_acp.config import MODEL, AcpConfig
 from vally_executor_acp.profiles import PROFILES, Wiring
@@ -69,6 +73,10 @@ class AcpExecutor:
         packages = Path(*parts[: parts.index(_MODULES) + 1]) if _MODULES in parts else found.resolve().parent
         return list(dict.fromkeys((found.parent, packages)))
 
+    def check_network(self, config: AcpConfig, stimulus: Stimulus, network: AgentNetwork) -> None:
+        """Raise `ExecutorError` for what needs more of the network than the agent has."""
+        _check_network(config, known_servers(stimulus), network)
+
     def example_configs(self) -> Mapping[str, Mapping[str, object]]:
         """The agents that there are profiles for."""
         return {name: {"profile": name} for name in PROFILES}
@@ -101,8 +109,8 @@ class AcpExecutor:
         config = _config(options)
         self._warn(config, options)
         check_offered_skills(options.skills)
+        _check_network(config, options.mcp_servers, options.runner.network)
         wiring = await _wiring(config, options)
-        refuse_remote_servers(options)
         session = Session(config, stimulus, options, wiring.wire_model)
         file = session.servers.file
         argv = [*command(config, options), *((*config.known.mcp_words, f"@{file}") if file is not None else ())]
@@ -175,9 +183,14 @@ def _model(config: AcpConfig, options: ExecutorOptions) -> str | None:
     return (config.provider.model if config.provider is not None else None) or options.model
 
 
-async def _wiring(config: AcpConfig, options: ExecutorOptions) -> Wiring:
+def _check_network(config: AcpConfig, servers: Mapping[str, McpServer], network: AgentNetwork) -> None:
     agent = f"profile '{config.profile}'" if config.profile is not None and config.command is None else None
-    provider = await agent_provider(config.provider, options, agent=agent)
+    refuse_unreachable_model(network, has_provider=config.provider is not None, agent=agent)
+    refuse_remote_servers(servers, network)
+
+
+async def _wiring(config: AcpConfig, options: ExecutorOptions) -> Wiring:
+    provider = await agent_provider(config.provider, options)
     if provider is not None and _model(config, options) is None:
         raise ExecutorError(
             "an endpoint of your own needs a model: set defaults.model, --model or provider.model",

@@ -7,12 +7,23 @@ from pathlib import Path
 
 import anyio
 
-from vally import Capabilities, ExecutorError, ExecutorOptions, Process, RunContext, Stimulus, Trajectory
+from vally import (
+    AgentNetwork,
+    Capabilities,
+    ExecutorError,
+    ExecutorOptions,
+    Process,
+    RunContext,
+    Stimulus,
+    Trajectory,
+    known_servers,
+)
 from vally_executor_command.config import CommandConfig
 from vally_executor_command.profiles import PROFILES
 from vally_executor_command.programs import find_program, installation, installed_version
 from vally_executor_command.session import Session
 from vally_executor_command.staging import copy_skills
+from vally_executor_command.wiring import check_network
 
 
 class CommandExecutor:
@@ -45,6 +56,10 @@ class CommandExecutor:
         """The directories of the program, where its name leads and where the file really lies."""
         found = find_program(config, self._process_env)
         return [] if found is None else installation(found)
+
+    def check_network(self, config: CommandConfig, stimulus: Stimulus, network: AgentNetwork) -> None:
+        """Raise `ExecutorError` for what needs more of the network than the agent has."""
+        check_network(config, known_servers(stimulus), network)
 
     def example_configs(self) -> Mapping[str, Mapping[str, object]]:
         """The agents that there are profiles for."""

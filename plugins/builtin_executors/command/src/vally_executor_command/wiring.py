@@ -6,18 +6,35 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from vally import ExecutorError, ExecutorOptions, ProviderConfig, Skill, agent_provider, refuse_remote_servers, segment
+from vally import (
+    AgentNetwork,
+    ExecutorError,
+    ExecutorOptions,
+    McpServer,
+    ProviderConfig,
+    Skill,
+    agent_provider,
+    refuse_remote_servers,
+    refuse_unreachable_model,
+    segment,
+)
 from vally_executor_command.config import CommandConfig
 from vally_executor_command.profiles import Additions, Profile, Trial
 
 
 async def reached_provider(config: CommandConfig, options: ExecutorOptions) -> ProviderConfig | None:
     """The provider as the agent reaches it. Raises `ExecutorError` when it lacks the network that it needs."""
+    check_network(config, options.mcp_servers, options.runner.network)
+    return await agent_provider(config.provider, options)
+
+
+def check_network(config: CommandConfig, servers: Mapping[str, McpServer], network: AgentNetwork) -> None:
+    """Raise `ExecutorError` for what needs more of the network than the agent has."""
     profile = config.agent
     own = profile is not None and config.command[0] == profile.command[0]
-    provider = await agent_provider(config.provider, options, agent=f"profile '{config.profile}'" if own else None)
-    refuse_remote_servers(options)
-    return provider
+    agent = f"profile '{config.profile}'" if own else None
+    refuse_unreachable_model(network, has_provider=config.provider is not None, agent=agent)
+    refuse_remote_servers(servers, network)
 
 
 def add_profile(

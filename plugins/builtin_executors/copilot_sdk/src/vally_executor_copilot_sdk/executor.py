@@ -14,10 +14,12 @@ import anyio
 import anyio.to_thread
 
 from vally import (
+    AgentNetwork,
     ExecutorOptions,
     RunContext,
     Stimulus,
     Trajectory,
+    known_servers,
 )
 from vally_executor_copilot_sdk.cassette_trial import open_cassette
 from vally_executor_copilot_sdk.client import RuntimeClient
@@ -62,12 +64,15 @@ class CopilotExecutor:
         whole = [parent for parent in found.parents if (parent / "prebuilds").is_dir()]
         return [whole[0] if whole else found.parent]
 
+    def check_network(self, config: CopilotConfig, stimulus: Stimulus, network: AgentNetwork) -> None:
+        """Raise `ExecutorError` for what needs more of the network than the agent has."""
+        check_hermetic(config, self._places(None).process_env, known_servers(stimulus), network)
+
     async def execute(self, stimulus: Stimulus, options: ExecutorOptions) -> Trajectory:
         """Run every turn of the stimulus in a session of its own."""
         config = _config(options)
         hermetic = is_hermetic(options)
-        if hermetic:
-            check_hermetic(config, options)
+        check_hermetic(config, options.process_env, options.mcp_servers, options.runner.network)
         if config.provider is not None and config.provider.notice is not None:
             self._say_once(config.provider.notice, options)
         access = model_access(config.provider, options)

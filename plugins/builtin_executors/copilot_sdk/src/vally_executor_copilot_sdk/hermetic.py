@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from vally import ExecutorOptions, network_refusal, refuse_remote_servers
+from vally import AgentNetwork, ExecutorOptions, McpServer, network_refusal, refuse_remote_servers
 from vally_executor_copilot_sdk.config import CopilotConfig
 from vally_executor_copilot_sdk.environment import host_copilot_home
 from vally_executor_copilot_sdk.provider import ModelAccess
@@ -23,13 +23,17 @@ def is_hermetic(options: ExecutorOptions) -> bool:
     return options.runner.network != "host"
 
 
-def check_hermetic(config: CopilotConfig, options: ExecutorOptions) -> None:
-    """Raise `ExecutorError` for what needs a network of the runtime's own."""
+def check_hermetic(
+    config: CopilotConfig, process_env: Mapping[str, str], servers: Mapping[str, McpServer], network: AgentNetwork
+) -> None:
+    """Raise `ExecutorError` for what needs a network of the runtime's own, where it has none."""
+    if network == "host":
+        return
     if config.provider is None:
-        raise network_refusal("GitHub authentication needs", options, "name a model endpoint with 'provider'")
-    if host_copilot_home(options.process_env) is not None:
-        raise network_refusal("the user's own Copilot home needs", options, "unset EVALUATE_USE_HOST_COPILOT_HOME")
-    refuse_remote_servers(options)
+        raise network_refusal("GitHub authentication needs", network, "name a model endpoint with 'provider'")
+    if host_copilot_home(process_env) is not None:
+        raise network_refusal("the user's own Copilot home needs", network, "unset EVALUATE_USE_HOST_COPILOT_HOME")
+    refuse_remote_servers(servers, network)
 
 
 def placeholder_access(access: ModelAccess) -> ModelAccess:
