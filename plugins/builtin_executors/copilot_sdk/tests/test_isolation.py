@@ -166,6 +166,23 @@ async def test_secrets_are_nowhere(run: Any, provider: Any, llm: MockLlm, tmp_pa
     await run.executor.shutdown()
 
 
+@pytest.mark.parametrize("what", ["ln -s {other} $f", "mkfifo $f", "ln -s {folder} ${{f%/*}}"])
+async def test_what_an_agent_leaves_for_its_session_is_not_followed(run: Any, tmp_path: Path, what: str) -> None:
+    other = tmp_path / "folder" / "events.jsonl"
+    other.parent.mkdir()
+    other.write_text('{"type": "assistant.message", "data": {"content": "of somebody else"}}\n')
+    left = what.format(other=other, folder=other.parent)
+    command = f"f=$(find $COPILOT_HOME -name events.jsonl); rm -r ${{f%/*}}; mkdir -p ${{f%/*}}; {left}; echo left"
+    if "f%/*" in what:
+        command = command.replace("mkdir -p ${f%/*}; ", "")
+    log = tmp_path / "log.jsonl"
+    prompt = f'x\n!tool bash {{"command": {json.dumps(command)}, "description": "d"}}\n!say Done.'
+    trajectory = await run(prompt, session_log=log)
+    assert "left" in trajectory.model_dump_json()
+    assert "somebody else" not in trajectory.model_dump_json()
+    assert not log.exists() or "somebody else" not in log.read_text()
+
+
 class Listener(logging.Handler):
     def __init__(self, records: list[str]) -> None:
         super().__init__()

@@ -42,8 +42,16 @@ def session_file(copilot_home: Path, session_id: str) -> Path:
     return copilot_home / "session-state" / session_id / "events.jsonl"
 
 
+def is_own(path: Path) -> bool:
+    """Whether a session file is a file, where it seems to be: an agent may have left a link or a pipe in its place."""
+    home = path.parents[2]
+    return path.is_file() and path.resolve() == home.resolve() / path.relative_to(home)
+
+
 def read_session(path: Path) -> list[Native]:
     """The events that the runtime has written so far; lines that are not whole are left out."""
+    if not is_own(path):
+        return []
     try:
         lines = path.read_bytes().split(b"\n")
     except OSError:

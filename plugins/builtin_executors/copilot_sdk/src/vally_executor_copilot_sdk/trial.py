@@ -25,7 +25,7 @@ from vally_executor_copilot_sdk.failures import (
     infrastructure_error,
     refusal_reason,
 )
-from vally_executor_copilot_sdk.native import prompt_event, session_file, well_formed
+from vally_executor_copilot_sdk.native import is_own, prompt_event, session_file, well_formed
 from vally_executor_copilot_sdk.pool import ClientPool
 from vally_executor_copilot_sdk.recording import SessionRecord
 from vally_executor_copilot_sdk.waiting import TurnWatch, first
@@ -248,7 +248,7 @@ class Trial:
 
 def _copy_log(source: Path, options: ExecutorOptions) -> None:
     path = options.session_log
-    if path is None or not source.is_file():
+    if path is None or not is_own(source):
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     with source.open(encoding="utf-8", errors="replace") as lines, path.open("w", encoding="utf-8") as log:
