@@ -155,22 +155,3 @@ def test_a_cassette_is_recorded_and_replayed(tmp_path: Path, llm: MockLlm) -> No
     assert "made\n" in recorded
     assert record["trajectory"]["metadata"]["cassette"] == "replay"
     assert len(llm.requests) == asked
-
-
-def test_a_login_needs_the_network(project: Project) -> None:
-    project.set_up(None, "!say Done.")
-    error = project.trial()["errorInfo"]
-    assert error["code"] == "unsupported-option"
-    assert "GitHub authentication" in error["message"]
-    assert "--backend-args network=host" in error["message"]
-
-
-@pytest.mark.parametrize("kind", ["http", "sse"])
-def test_a_server_elsewhere_needs_the_network(project: Project, llm: MockLlm, kind: str) -> None:
-    servers = {"far": {"type": kind, "url": "http://127.0.0.1:9/mcp"}}
-    project.set_up(llm.url, "!say Done.", environment={"mcpServers": servers})
-    error = project.trial()["errorInfo"]
-    assert error["code"] == "unsupported-option"
-    assert f"MCP server 'far' of type '{kind}'" in error["message"]
-    assert "--backend-args network=host" in error["message"]
-    assert llm.requests == ()

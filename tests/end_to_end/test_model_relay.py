@@ -114,36 +114,6 @@ def test_no_proxy_stands_in_the_way(project: ConfinedProject) -> None:
     assert "proxy" not in told.lower()
 
 
-def test_without_a_network_the_agent_does_not_start(project: ConfinedProject) -> None:
-    write(project, "touch started", "http://127.0.0.1:9")
-    error = project.trial("--backend-args", "network=none")["errorInfo"]
-    assert error["code"] == "unsupported-option"
-    assert "the network 'none'" in error["message"]
-    assert "--backend-args network=model" in error["message"]
-
-
-@pytest.mark.parametrize("network", ["none", "model"])
-@pytest.mark.parametrize("executor", ["command", "acp"])
-def test_an_agent_that_would_ask_its_maker_does_not_start(
-    executor: str, network: str, project: ConfinedProject
-) -> None:
-    project.write({"name": executor, "config": {"profile": "claude"}}, {"prompt": "hi"})
-    error = project.trial("--backend-args", f"network={network}")["errorInfo"]
-    assert error["code"] == "unsupported-option"
-    assert error["message"].startswith("profile 'claude' without 'provider' needs the network of this machine")
-    assert f"'{network}'" in error["message"]
-
-
-@pytest.mark.parametrize("kind", ["http", "sse"])
-def test_a_server_elsewhere_is_refused(kind: str, project: ConfinedProject) -> None:
-    command = ["/bin/sh", "-c", "true {mcp_config}"]
-    stimulus = {"prompt": "hi", "environment": {"mcpServers": {"far": {"type": kind, "url": "http://127.0.0.1:9"}}}}
-    project.write({"name": "command", "config": {"command": command}}, stimulus)
-    error = project.trial()["errorInfo"]
-    assert error["code"] == "unsupported-option"
-    assert f"MCP server 'far' of type '{kind}' needs the network of this machine" in error["message"]
-
-
 def test_a_program_of_one_s_own_needs_no_model(project: ConfinedProject) -> None:
     command = ["/bin/sh", "-c", "cat /proc/net/dev | tail -n +3 | cut -d: -f1"]
     project.write({"name": "command", "config": {"command": command}}, {"prompt": "hi"})

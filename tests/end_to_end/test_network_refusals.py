@@ -13,6 +13,7 @@ from vally.testing import run_cli
 
 PROVIDER = {"type": "anthropic", "baseUrl": "http://127.0.0.1:9"}
 FAR = {"far": {"type": "http", "url": "http://127.0.0.1:9/x"}}
+SSE = {"far": {"type": "sse", "url": "http://127.0.0.1:9/x"}}
 LOGIN = "GitHub authentication needs the network of this machine, and the backend gives the agent the network 'model'"
 SERVER = "MCP server 'far' of type 'http' needs the network of this machine"
 ALONE = "the agent asks its model by itself, and the backend gives it the network 'none'"
@@ -33,6 +34,8 @@ def written(root: Path, executor: str, config: dict[str, Any], servers: dict[str
         ("copilot-sdk", {}, {}, [], LOGIN),
         ("copilot-sdk", {"provider": PROVIDER}, FAR, [], SERVER),
         ("command", {"profile": "claude"}, {}, [], "profile 'claude' without 'provider' needs"),
+        ("command", {"profile": "claude"}, {}, ["network=none"], "profile 'claude' without 'provider' needs"),
+        ("command", {"command": ["true", "{mcp_config}"]}, SSE, [], "MCP server 'far' of type 'sse' needs"),
         ("command", {"profile": "claude", "provider": PROVIDER}, {}, ["network=none"], ALONE),
         ("command", {"profile": "claude", "provider": PROVIDER}, FAR, [], SERVER),
         ("acp", {"profile": "codex"}, {}, ["network=none"], "profile 'codex' without 'provider' needs"),
