@@ -59,7 +59,7 @@ _NAMES = {
     "vally.model.calls": "ToolCall result_text tool_calls",
     "vally.model.config": "CamelConfig Config Pattern",
     "vally.model.evalspec": (
-        "Artifacts Attachment Constraints DEFAULT_JUDGE_MODEL Defaults Diagnostic Environment EvalSpec "
+        "Artifacts Attachment Constraints DEFAULT_BACKEND DEFAULT_JUDGE_MODEL Defaults Diagnostic Environment EvalSpec "
         "ExecutorChoice GitSource "
         "GraderEntry McpServer Position Project ProviderConfig Related Scoring StagedFile Stimulus Suite"
     ),

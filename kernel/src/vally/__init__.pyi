@@ -85,6 +85,7 @@ from vally.model.calls import tool_calls as tool_calls
 from vally.model.config import CamelConfig as CamelConfig
 from vally.model.config import Config as Config
 from vally.model.config import Pattern as Pattern
+from vally.model.evalspec import DEFAULT_BACKEND as DEFAULT_BACKEND
 from vally.model.evalspec import DEFAULT_JUDGE_MODEL as DEFAULT_JUDGE_MODEL
 from vally.model.evalspec import Artifacts as Artifacts
 from vally.model.evalspec import Attachment as Attachment

@@ -138,6 +138,7 @@ class Engine:
                 workers=settings.workers,
                 metadata=settings.metadata,
                 suites=settings.suites,
+                backend=settings.backend_name,
                 version=settings.version,
                 run_dir=self._output.path,
                 run_dir_display=self._output.display,

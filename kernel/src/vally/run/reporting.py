@@ -65,6 +65,7 @@ class RunOptions:
 class RunStart:
     """A run begins; `run_dir` exists. `suites` maps the chosen suites to their metadata.
 
+    `backend` names where trials run; None where that is not known, as when recorded trials are graded.
     `kind` names the kind of the run, such as `eval`. `variant_dirs` maps variants to the directories with their
     records when each has its own; it is empty when `results.jsonl` lies in `run_dir`.
     """
@@ -77,6 +78,7 @@ class RunStart:
     workers: int
     metadata: Mapping[str, Any] = field(default_factory=dict)
     suites: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    backend: str | None = None
     version: str
     run_dir: Path
     run_dir_display: str

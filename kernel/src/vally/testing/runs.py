@@ -89,6 +89,7 @@ class ScriptedRun:
         prompt: str = "Do it.",
         stop_reason: str | None = None,
         environ: Mapping[str, str] | None = None,
+        backend: str | None = None,
         **options: Any,
     ) -> None:
         from vally.model.evalspec import Scoring
@@ -98,6 +99,7 @@ class ScriptedRun:
         self.results = list(results)
         self.environ = dict(environ or {})
         self.options = RunOptions(**options)
+        self.backend = backend
         self._stop_reason = stop_reason
         self._scoring = Scoring(threshold=threshold, pass_rate=pass_rate)
         self._prompt = prompt
@@ -144,6 +146,7 @@ class ScriptedRun:
             evals=self.evals,
             total_items=len(self.results),
             workers=2,
+            backend=self.backend,
             version="1.2.3",
             run_dir=self.run_dir,
             run_dir_display="run",

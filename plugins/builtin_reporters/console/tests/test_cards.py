@@ -307,3 +307,18 @@ def test_stimuli_of_one_name_in_two_evals_have_a_card_each(play: Play, grader: G
     assert [line for line in lines if line.startswith("✔ PASS")] == [
         f"✔ PASS  1/1 trials passed · score 1.00 · scripted · {model}" for model in ("gpt-x", "gpt-y")
     ]
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"backend": "sandbox"}, True),
+        ({"backend": "sandbox", "quiet": True}, False),
+        ({"backend": "local"}, False),
+        ({}, False),
+    ],
+)
+def test_where_it_runs_is_told_unless_it_is_as_always(
+    play: Play, grader: Grader, options: dict[str, Any], told: bool
+) -> None:
+    assert play(trial_result("s", grader("g")), **options).stdout.startswith("Backend: sandbox\n\n━━━") is told

@@ -248,3 +248,7 @@ def test_a_run_of_several_models(report: Make, grader: Make) -> None:
     page = report(*[trial_result("s", grader("g"), model=model) for model in ("m1", "m2")])
     assert page.words("section", "card")[0].startswith("✔ PASS scripted m1")
     assert page.words("section", "card")[1].startswith("✔ PASS scripted m2")
+
+
+def test_where_it_ran_is_told(report: Any, grader: Any) -> None:
+    assert "ray/sandbox" in report(trial_result("s", grader("g")), backend="ray/sandbox").text

@@ -294,3 +294,10 @@ def test_a_run_with_directories_of_variants_has_another_report(tmp_path: Path, g
     reporter.on_run_start(replace(events[0][1], variant_dirs={"main": tmp_path / "run" / "main"}))
     assert reporter.on_run_complete(events[-1][1]) == {}
     assert not (tmp_path / "run" / "eval-results.md").exists()
+
+
+@pytest.mark.parametrize(("backend", "end"), [(None, ""), ("local", ""), ("ray/sandbox", " · Backend: ray/sandbox")])
+def test_where_it_ran_is_told_unless_it_was_as_always(
+    report: Report, grader: Grader, backend: str | None, end: str
+) -> None:
+    assert f"- Executor: scripted{end}\n" in report(trial_result("s", grader("g")), backend=backend)

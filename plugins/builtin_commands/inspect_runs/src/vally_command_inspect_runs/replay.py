@@ -106,6 +106,7 @@ class Replay:
             evals=self.evals,
             total_items=self._total,
             workers=1,
+            backend=self._backend(),
             version=__version__,
             run_dir=settings.run_dir,
             run_dir_display=settings.run_dir_display,
@@ -113,6 +114,15 @@ class Replay:
             options=settings.options,
             environ=settings.environ,
         )
+
+    def _backend(self) -> str | None:
+        """Where the first trial ran."""
+        for found in self._plans.values():
+            for entries in found.stimuli.values():
+                for _, record in self._trials.records(entries[:1]):
+                    backend = record.get("backend")
+                    return backend if isinstance(backend, str) else None
+        return None
 
     def _results(self, chosen: set[tuple[Plan, str]] | None) -> Iterator[TrialDone]:
         completed = 0

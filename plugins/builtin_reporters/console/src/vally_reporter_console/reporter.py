@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from vally import Style, is_terminal, name_line
+from vally import DEFAULT_BACKEND, Style, is_terminal, name_line
 from vally_reporter_console.cards import CardLayout
 from vally_reporter_console.closing import summary_lines
 from vally_reporter_console.evidence import EvidenceLayout
@@ -42,6 +42,8 @@ class ConsoleReporter:
             if skills and not options.quiet:
                 names = ", ".join(name_line(name) for name in skills)
                 self._output.block(f"Found {len(skills)} skill(s): {names}\n\n")
+            if event.backend not in (None, DEFAULT_BACKEND) and not options.quiet:
+                self._output.block(f"Backend: {name_line(event.backend)}\n\n")
             self._progress.start(event.total_items)
 
     def _display(self, options: RunOptions, terminal: str) -> Progress:

@@ -164,6 +164,7 @@ class Page:
             ("Run", name(self.summary.run_id)),
             ("Started", name(self.summary.started_at)),
             ("Executor", _joined(item.executor for item in evals)),
+            *([("Backend", name(start.backend))] if start.backend is not None else []),
             ("Model", _joined(item.model for item in evals)),
             ("Judge model", _joined(item.judge_model for item in evals)),
             ("Workers", str(start.workers)),

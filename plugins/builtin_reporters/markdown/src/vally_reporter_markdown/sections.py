@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from vally import (
+    DEFAULT_BACKEND,
     eval_figures,
     eval_table,
     markdown_cell,
@@ -32,7 +33,8 @@ def head(start: RunStart, summary: RunSummary) -> Iterator[str]:
     yield ""
     times = f"Started: {summary.started_at} · Duration: {report_duration(summary.duration_ms)}"
     yield f"- Run: {markdown_cell(summary.run_id)} · {times}"
-    yield f"- Executor: {_joined(item.executor for item in start.evals)}"
+    backend = "" if start.backend in (None, DEFAULT_BACKEND) else f" · Backend: {markdown_cell(start.backend)}"
+    yield f"- Executor: {_joined(item.executor for item in start.evals)}{backend}"
     yield f"- Model: {_joined(item.model for item in start.evals)} · Judge model: {judges}"
     yield f"- Vally: {markdown_cell(start.version)}"
     yield ""
