@@ -264,6 +264,35 @@ def test_arguments_of_the_backend_must_be_given_again(words: list[str], message:
     assert resume(tmp_path, *whole).exit_code == 0
 
 
+MOVING = """
+from typing import ClassVar
+from vally import BackendSpec, hookimpl
+from vally_backend_local import LocalArgs, LocalBackend
+
+class Args(LocalArgs):
+    changeable: ClassVar[frozenset[str]] = frozenset({"place"})
+    place: str = "here"
+
+class Moving(LocalBackend):
+    async def prepare(self, args, context):
+        await super().prepare(LocalArgs(), context)
+
+@hookimpl
+def vally_backends():
+    yield BackendSpec(name="moving", summary="runs here or there", factory=Moving, config=Args)
+"""
+
+
+@pytest.mark.parametrize("words", [[], ["--backend-args", "place=there"]])
+def test_what_only_says_where_trials_run_may_be_given_otherwise(words: list[str], tmp_path: Path) -> None:
+    write_spec(tmp_path, [{"name": "s", "prompt": "x", "graders": []}])
+    (tmp_path / "moving.py").write_text(MOVING)
+    backend = ["--backend", "./moving.py"]
+    assert evaluate(tmp_path, *backend, "--backend-args", "place=first").exit_code == 0
+    result = resume(tmp_path, *words)
+    assert result.exit_code == 0, result.stderr
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

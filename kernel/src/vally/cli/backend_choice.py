@@ -23,12 +23,19 @@ if TYPE_CHECKING:
 class BackendChoice:
     """A backend and its settings as given; a key that was given twice has a list.
 
-    `agent_network` is what its config model says that agents reach, by an attribute of that name.
+    Two attributes of its config model count: `agent_network`, what agents reach, and `changeable`, names of arguments
+    that say where trials run, but nothing of what comes out, so that a continued run may be given others.
     """
 
     record: BackendSpec
     args: Mapping[str, str | list[str]]
     agent_network: AgentNetwork
+    changeable: frozenset[str] = frozenset()
+
+    @property
+    def fixed_args(self) -> Mapping[str, str | list[str]]:
+        """The settings that a continued run must have again."""
+        return {name: value for name, value in self.args.items() if name not in self.changeable}
 
     async def start(self, backend: Any, context: RunContext) -> None:
         """Prepare a backend object; raises `BackendError` when it cannot start."""
@@ -74,8 +81,9 @@ def choose_backend(
     given = _merged(words)
     args = {**(project.backend_args if named is None else {}), **given}
     _check(host, record, args, project, given)
-    network: AgentNetwork = getattr(host.parse_config(record, args), "agent_network", "host")
-    return BackendChoice(record, args, network)
+    config = host.parse_config(record, args)
+    network: AgentNetwork = getattr(config, "agent_network", "host")
+    return BackendChoice(record, args, network, frozenset(getattr(config, "changeable", ())))
 
 
 def _merged(words: Sequence[tuple[str, str]]) -> dict[str, str | list[str]]:

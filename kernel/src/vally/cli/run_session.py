@@ -212,7 +212,7 @@ class RunSession:
             kind=self._kind,
             stored=stored_options(self._context, self._options or {}, self._choices.reporter_flags),
             params=dict(self._choices.params),
-            backend_args=self._backend.args,
+            backend_args=self._backend.fixed_args,
             backend=backend,
         )
 

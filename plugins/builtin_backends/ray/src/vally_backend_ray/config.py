@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import BeforeValidator, ConfigDict, Field, field_validator
 
@@ -86,6 +86,7 @@ class RayArgs(Config):
     """
 
     model_config = ConfigDict(alias_generator=_kebab)
+    changeable: ClassVar[frozenset[str]] = frozenset({"address", "workers", "slots", "max-losses"})
 
     address: str | None = None
     workers: Positive | None = None
