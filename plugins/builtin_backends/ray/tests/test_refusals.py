@@ -19,6 +19,8 @@ from vally_backend_ray.messages import ClusterSettings, HostPlan
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
+    for needed in ("vally_executor_mock", "vally_grader_output"):
+        pytest.importorskip(needed)
     graders = [{"type": "output-contains", "config": {"substring": "hello"}}]
     stimuli = [{"name": "s", "prompt": "hello", "graders": graders}]
     spec = {"name": "e", "defaults": {"executor": "mock"}, "stimuli": stimuli}

@@ -8,6 +8,7 @@ import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,10 @@ from vally_backend_ray.messages import JudgeFacts, Shipped, TrialOrder, WorkerSe
 from vally_backend_ray.pickling import packed, unpacked
 from vally_backend_ray.worker import Worker
 
+# Hosts of workers find what is installed, and here that must be these.
+NEEDED = ("vally_executor_mock", "vally_grader_diff", "vally_grader_files", "vally_grader_prompt")
+MISSING = [name for name in NEEDED if find_spec(name) is None]
+pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}")
 ENV = {"PATH": os.environ["PATH"]}
 
 
