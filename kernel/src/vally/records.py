@@ -126,7 +126,12 @@ class ExecutorSpec(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackendSpec(Record):
-    """One backend. `isolates`: agents are confined; `remote`: workspaces may not exist on this machine."""
+    """One backend. `isolates`: agents are confined; `remote`: workspaces may not exist on this machine.
+
+    Two attributes of the config model are optional. `agent_network` is what processes of agents reach with this config:
+    `host` (also when there is none), `model` or `none`. `changeable` holds names of arguments that say where trials
+    run, but nothing of what comes out, so that a continued run may be given others.
+    """
 
     isolates: bool = False
     remote: bool = False

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 class BackendChoice:
     """A backend and its settings as given; a key that was given twice has a list.
 
-    Two attributes of its config model count: `agent_network`, what agents reach, and `changeable`, names of arguments
-    that say where trials run, but nothing of what comes out, so that a continued run may be given others.
+    `agent_network` and `changeable` are those of its config model, see `BackendSpec`.
     """
 
     record: BackendSpec

@@ -119,11 +119,8 @@ class LocalProcessRunner:
     async def reach_provider(self, provider: ProviderConfig, warn: Callable[[str], None]) -> ProviderConfig:
         """Return the provider as it is, for processes that share the network of this machine.
 
-        Subclasses with the network `model` return how their processes reach it. Raises `ExecutorError`.
+        Subclasses with the network `model` return how their processes reach it.
         """
-        from vally.run.agent_network import refuse_unreachable_model
-
-        refuse_unreachable_model(self.network, has_provider=True, agent=None)
         return provider
 
     def at_death(self, argv: Sequence[str], env: Mapping[str, str]) -> None:

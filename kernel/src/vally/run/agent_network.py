@@ -24,6 +24,7 @@ async def agent_provider(settings: ProviderSettings | None, options: ExecutorOpt
     """
     if settings is None:
         return None
+    refuse_unreachable_model(options.runner.network, has_provider=True, agent=None)
     try:
         provider = resolve_provider(settings.config(), options.process_env)
     except VallyError as error:

@@ -10,15 +10,7 @@ from sqlalchemy import ColumnElement, Connection, FromClause, func, select
 
 from vally_command_results.query.joins import calls_with_outcomes, outcomes_with_evals
 from vally_command_results.query.metrics import OVER_STIMULI, Metric, Pair
-from vally_command_results.query.sums import (
-    PARTS,
-    VALUES,
-    Listed,
-    Parts,
-    tool_calls_answered,
-    trials_graded,
-    value_of,
-)
+from vally_command_results.query.sums import OF_CALLS, PARTS, VALUES, Listed, Parts, value_of
 from vally_command_results.store.schema import outcomes
 
 NONE = "(none)"
@@ -42,7 +34,7 @@ def points(
     elif metric.id in VALUES:
         values = asked.listed(VALUES[metric.id])
     else:
-        calls = asked.summed(tool_calls_answered(), calls_with_outcomes)
+        calls = asked.summed(OF_CALLS[metric.id], calls_with_outcomes)
         values = {place: value for place, (value, _) in calls.items()}
     return _by_group({place: (values.get(place), number) for place, number in asked.counts().items()})
 
@@ -84,11 +76,11 @@ class _Question:
 
     def over_stimuli(self, compute: Callable[[Iterable[Pair]], float | None]) -> dict[Place, float | None]:
         """Values that follow from the trials of each stimulus."""
-        passed, count = trials_graded()
-        assert count is not None
+        passed, judged_trials = PARTS["pass_rate"]
+        assert judged_trials is not None
         pairs: defaultdict[Place, list[Pair]] = defaultdict(list)
         same = (outcomes.c.eval_id, outcomes.c.stimulus, outcomes.c.model)
-        for group, run_id, judged, passes in self._rows([count, passed], outcomes_with_evals, *same):
+        for group, run_id, judged, passes in self._rows([judged_trials, passed], outcomes_with_evals, *same):
             if judged:
                 pairs[group or NONE, run_id].append((judged, passes))
         return _computed(pairs, compute)

@@ -80,14 +80,10 @@ VALUES: Mapping[str, Listed] = {
 """Metrics that need the values of one column, but nothing else of the outcomes."""
 
 
-def tool_calls_answered() -> Parts:
-    """Calls without success, and calls with a result, over `calls_with_outcomes`."""
-    return _count(tool_calls.c.success.is_(False)), func.count(tool_calls.c.success)
-
-
-def trials_graded() -> Parts:
-    """Passed trials, and trials with a verdict of their graders."""
-    return _count(_passed), _count(_graded)
+OF_CALLS: Mapping[str, Parts] = {
+    "tool_error_rate": (_count(tool_calls.c.success.is_(False)), func.count(tool_calls.c.success)),
+}
+"""Metrics whose value follows from sums over `calls_with_outcomes`."""
 
 
 def value_of(numerator: Any, denominator: Any, has_denominator: bool) -> float | None:
