@@ -11,7 +11,17 @@ from typing import Any
 
 import pytest
 
-from vally import JudgeError, JudgeRequest, Record, ReporterOption, ReporterSpec, RunComplete, RunStart, timestamp
+from vally import (
+    BackendSpec,
+    JudgeError,
+    JudgeRequest,
+    Record,
+    ReporterOption,
+    ReporterSpec,
+    RunComplete,
+    RunStart,
+    timestamp,
+)
 from vally.testing import CliResult, ProjectBuilder, ScriptedJudge, run_cli
 
 BY_SCRIPT = {"judge_provider": {"type": "scripted"}, "judge_model": "m1"}
@@ -148,6 +158,18 @@ def test_files_of_any_reporter_are_written_anew_and_shown(subject: Subject) -> N
     shown = subject.run(["show", subject.run_dir.relative_to(subject.project.root).as_posix()], failing).stdout
     saved = shown[shown.index("Saved artifacts") :].splitlines()[1:]
     assert [line.split()[0] for line in saved if "→" in line] == ["JSONL", "Markdown", "JUnit", "Spans", "Errors"]
+
+
+def test_a_report_that_is_written_anew_still_says_where_the_run_was(subject: Subject) -> None:
+    local = "vally_backend_local:LocalBackend"
+    subject.reporters.append(BackendSpec(name="elsewhere", summary="as here", factory=local))
+    subject.eval([stimulus("s", PROMPT, prompt="hello")], "--backend", "elsewhere", answers=failing)
+    report = subject.run_dir / "eval-results.md"
+    before = report.read_text()
+    assert "- Executor: mock · Backend: elsewhere\n" in before
+    assert subject.rejudge(answers=only("m1")).exit_code == 0
+    assert report.read_text() != before
+    assert "· Backend: elsewhere\n" in report.read_text()
 
 
 def test_a_file_of_a_reporter_that_is_gone_stays_gone(subject: Subject) -> None:

@@ -82,7 +82,7 @@ _NAMES = {
     ),
     "vally.model.turns": "attribute_turns partition_turns",
     "vally.model.views": "View narrow",
-    "vally.processes": "Guardian LocalProcessRunner ProcessStartError communicate",
+    "vally.processes": "Completed Guardian LocalProcessRunner ProcessStartError communicate",
     "vally.records": (
         "API_VERSION KINDS Backend BackendSpec Capabilities CommandSpec ComparingGrader EvalProvider "
         "EvalProviderSpec Executor ExecutorSpec Exporter ExporterSpec Grader GraderSpec Judge JudgeSpec Record "
@@ -102,7 +102,7 @@ _NAMES = {
     "vally.run.imports.imported": "Imported prompts_of with_turns",
     "vally.run.imports.session": "import_session",
     "vally.run.inputs": (
-        "CompareInput CompareResult Completed ExecutorOptions GraderInput JudgeClient Process ProcessRunner "
+        "CompareInput CompareResult ExecutorOptions GraderInput JudgeClient Process ProcessRunner "
         "SimulatedUser Skill StopSignal TurnComplete"
     ),
     "vally.run.judge_conversation": (

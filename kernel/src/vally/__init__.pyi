@@ -162,6 +162,7 @@ from vally.model.turns import attribute_turns as attribute_turns
 from vally.model.turns import partition_turns as partition_turns
 from vally.model.views import View as View
 from vally.model.views import narrow as narrow
+from vally.processes import Completed as Completed
 from vally.processes import Guardian as Guardian
 from vally.processes import LocalProcessRunner as LocalProcessRunner
 from vally.processes import ProcessStartError as ProcessStartError
@@ -224,7 +225,6 @@ from vally.run.imports.imported import with_turns as with_turns
 from vally.run.imports.session import import_session as import_session
 from vally.run.inputs import CompareInput as CompareInput
 from vally.run.inputs import CompareResult as CompareResult
-from vally.run.inputs import Completed as Completed
 from vally.run.inputs import ExecutorOptions as ExecutorOptions
 from vally.run.inputs import GraderInput as GraderInput
 from vally.run.inputs import JudgeClient as JudgeClient

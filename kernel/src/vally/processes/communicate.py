@@ -12,7 +12,8 @@ from vally.processes.output import OutputBuffer, send_all, settle
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from vally.run.inputs import Completed, Process
+    from vally.processes.result import Completed
+    from vally.run.inputs import Process
 
 
 async def communicate(

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from anyio.abc import Process as AnyioProcess
 
+    from vally.processes.result import Completed
     from vally.processes.scan import ProcessTable
-    from vally.run.inputs import Completed
 
 GRACE_SECONDS = 2.0
 

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import errno
 import signal
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from vally.errors import VallyError
 
-if TYPE_CHECKING:
-    from vally.run.inputs import Completed
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completed:
+    """A process that ended. `returncode` is None after a signal; `signal` is its name, e.g. `SIGSEGV`."""
+
+    returncode: int | None
+    signal: str | None
+    stdout: bytes
+    stderr: bytes
+    stdout_truncated: bool
+    stderr_truncated: bool
+    timed_out: bool
+    duration_ms: int
 
 
 class ProcessStartError(VallyError):
@@ -32,8 +43,6 @@ class ProcessStartError(VallyError):
 
 def completed(returncode: int, *, duration_ms: int) -> Completed:
     """Translate a return code of the subprocess module, negative after a signal; without output."""
-    from vally.run.inputs import Completed
-
     return Completed(
         returncode=None if returncode < 0 else returncode,
         signal=signal_name(-returncode) if returncode < 0 else None,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from vally.model.evalspec import ProviderConfig
     from vally.processes.guardian import Guardian
-    from vally.run.inputs import Completed
+    from vally.processes.result import Completed
     from vally.run.inputs import Process as RunningProcess
 
 TRIAL_VARIABLE = "VALLY_TRIAL"

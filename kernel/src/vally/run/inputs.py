@@ -13,26 +13,13 @@ if TYPE_CHECKING:
 
     from vally.model.evalspec import Attachment, McpServer, ProviderConfig, Stimulus
     from vally.model.trajectory import Event, Trajectory
+    from vally.processes.result import Completed
     from vally.run.judging import JudgeReply, JudgeRequest
     from vally.run.read_root import ReadRoot
     from vally.run.repo_snapshot import RepoSnapshot
 
 C = TypeVar("C")
 Magnitude = Literal["much-better", "slightly-better", "equal", "slightly-worse", "much-worse"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Completed:
-    """A process that ended. `returncode` is None after a signal; `signal` is its name, e.g. `SIGSEGV`."""
-
-    returncode: int | None
-    signal: str | None
-    stdout: bytes
-    stderr: bytes
-    stdout_truncated: bool
-    stderr_truncated: bool
-    timed_out: bool
-    duration_ms: int
 
 
 class Process(Protocol):

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from vally.model.evalspec import ProviderConfig
     from vally.processes import LocalProcessRunner
-    from vally.run.inputs import Completed, Process
+    from vally.processes.result import Completed
+    from vally.run.inputs import Process
 
 
 class LateRunner:
