@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+from event_loops import in_loop
 
-from vally import BackendError
+from vally import BackendError, PluginSources
 from vally_backend_ray.crew import Crew, RemoteWorker, WorkerLost
 from vally_backend_ray.dispatch import Dispatch, checked_name
 from vally_backend_ray.link import Failure
@@ -18,7 +19,7 @@ from vally_backend_ray.pickling import packed, unpacked
 
 
 class FakeWorker:
-    """Answers as a worker does; `deaths` orders kill it, `hold` keeps orders until it is set."""
+    """Answers as a worker does; `deaths` orders kill it, `hold` keeps orders and `opening` files until they are set."""
 
     def __init__(self, number: int, node: str, deaths: int = 0) -> None:
         self.number = number
@@ -28,7 +29,7 @@ class FakeWorker:
         self.body = b"done"
         self.calls: list[tuple[str, tuple[Any, ...]]] = []
         self.hold: asyncio.Event | None = None
-        self.dead = asyncio.Event()
+        self.opening: asyncio.Event | None = None
         self.running = 0
         self.most = 0
 
@@ -36,6 +37,8 @@ class FakeWorker:
         self.calls.append((method, arguments))
         if method == "run":
             return await self._run()
+        if method == "open_bundle" and self.opening is not None:
+            await self.opening.wait()
         if method == "read":
             _, part, name, offset = arguments
             content = self.body if part == "" else self.files[name]
@@ -49,10 +52,11 @@ class FakeWorker:
         self.most = max(self.most, self.running)
         if self.deaths:
             self.deaths -= 1
-            self.dead.set()
             raise WorkerLost("killed by a test")
         if self.hold is not None:
             await self.hold.wait()
+        if self.deaths:
+            raise WorkerLost("killed while it worked")
         self.running -= 1
         facts = tuple(FileFacts(name=name, size=len(data), mode=0o644) for name, data in self.files.items())
         if len(self.body) > 10:
@@ -76,17 +80,16 @@ class Bench:
         self.lost: list[int] = []
         self.messages: list[bytes] = []
         self.failures = 0
+        self.failure: Exception = BackendError("no room", code="ray-unavailable")
         self.crew = Crew(slots, self._hire, lambda worker: self.lost.append(worker.number))
         self.dispatch = Dispatch(self.crew, self._call, self._kill, self.messages.append, max_losses)
         self.dispatch.add_bundle("b", ["piece"])
-        from vally import PluginSources
-
         self.dispatch.add_host(HostPlan(key="h", sources=PluginSources()))
 
     async def _hire(self, number: int) -> tuple[Any, Mapping[str, Any]]:
         if self.failures:
             self.failures -= 1
-            raise BackendError("no room", code="ray-unavailable")
+            raise self.failure
         worker = self.plan.pop(0) if self.plan else FakeWorker(number, f"node{number}")
         self.hired.append(worker)
         return worker, {"node": worker.node, "pid": 100 + number}
@@ -109,21 +112,7 @@ class Bench:
         return await self.dispatch.run(self.order(name), "run")
 
 
-def bench_test(test: Callable[[Path], Awaitable[None]]) -> Callable[[Path], None]:
-    """A test that runs in an event loop."""
-
-    def wrapped(tmp_path: Path) -> None:
-        async def main() -> None:
-            async with asyncio.timeout(20):
-                await test(tmp_path)
-
-        asyncio.run(main())
-
-    wrapped.__name__ = test.__name__  # type: ignore[attr-defined]  # a function has one
-    return wrapped
-
-
-@bench_test
+@in_loop
 async def test_files_come_in_pieces_and_large_results_too(tmp_path: Path) -> None:
     worker = FakeWorker(1, "a")
     worker.files = {"deep/x.txt": b"0123456789", "empty": b""}
@@ -138,7 +127,7 @@ async def test_files_come_in_pieces_and_large_results_too(tmp_path: Path) -> Non
     assert bench.messages == [b"m"]
 
 
-@bench_test
+@in_loop
 async def test_bundles_and_hosts_are_opened_once_per_worker(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     await bench.crew.open(1)
@@ -149,7 +138,7 @@ async def test_bundles_and_hosts_are_opened_once_per_worker(tmp_path: Path) -> N
     assert len(worker.did("open_host")) == 1
 
 
-@bench_test
+@in_loop
 async def test_no_worker_has_more_than_its_slots_and_all_are_used(tmp_path: Path) -> None:
     workers = [FakeWorker(1, "a"), FakeWorker(2, "b")]
     for worker in workers:
@@ -175,7 +164,7 @@ async def test_no_worker_has_more_than_its_slots_and_all_are_used(tmp_path: Path
     assert [worker.most for worker in workers] == [2, 2]
 
 
-@bench_test
+@in_loop
 async def test_a_lost_order_is_done_elsewhere_and_told(tmp_path: Path) -> None:
     bench = Bench(tmp_path, FakeWorker(1, "a", deaths=1), FakeWorker(2, "a"), FakeWorker(3, "b"))
     await bench.crew.open(1)
@@ -188,7 +177,7 @@ async def test_a_lost_order_is_done_elsewhere_and_told(tmp_path: Path) -> None:
     assert bench.lost == [1]
 
 
-@bench_test
+@in_loop
 async def test_another_node_is_preferred_after_a_loss(tmp_path: Path) -> None:
     first, same, other = FakeWorker(1, "a", deaths=1), FakeWorker(2, "a"), FakeWorker(3, "b")
     bench = Bench(tmp_path, first, same, other)
@@ -199,7 +188,7 @@ async def test_another_node_is_preferred_after_a_loss(tmp_path: Path) -> None:
     assert (len(same.did("run")), len(other.did("run"))) == (0, 1)
 
 
-@bench_test
+@in_loop
 async def test_after_the_last_allowed_loss_nothing_is_tried(tmp_path: Path) -> None:
     bench = Bench(tmp_path, *(FakeWorker(number, "a", deaths=1) for number in range(1, 6)), max_losses=2)
     await bench.crew.open(1)
@@ -209,7 +198,7 @@ async def test_after_the_last_allowed_loss_nothing_is_tried(tmp_path: Path) -> N
     assert len(bench.lost) == 3
 
 
-@bench_test
+@in_loop
 async def test_other_orders_of_a_lost_worker_are_done_once_each(tmp_path: Path) -> None:
     sick = FakeWorker(1, "a")
     sick.hold = asyncio.Event()
@@ -233,7 +222,7 @@ async def test_other_orders_of_a_lost_worker_are_done_once_each(tmp_path: Path) 
     assert bench.lost == [1]
 
 
-@bench_test
+@in_loop
 async def test_stopping_an_order_that_waits_lets_it_be_skipped(tmp_path: Path) -> None:
     busy = FakeWorker(1, "a")
     busy.hold = asyncio.Event()
@@ -257,7 +246,52 @@ async def test_stopping_an_order_that_waits_lets_it_be_skipped(tmp_path: Path) -
     assert len(busy.did("run")) == 1
 
 
-@bench_test
+@in_loop
+async def test_a_worker_that_is_lost_while_its_order_is_stopped_has_no_successor(tmp_path: Path) -> None:
+    sick = FakeWorker(1, "a")
+    sick.hold = asyncio.Event()
+    bench = Bench(tmp_path, sick)
+    await bench.crew.open(1)
+    running = asyncio.create_task(bench.run("one"))
+    while not sick.running:
+        await asyncio.sleep(0)
+    healthy = sick.answer
+
+    async def dies(method: str, arguments: tuple[Any, ...]) -> Any:
+        if method == "stop":
+            raise WorkerLost("killed by a test")
+        return await healthy(method, arguments)
+
+    sick.answer = dies  # type: ignore[method-assign]  # the worker is killed at this very moment
+    await bench.dispatch.stop("one", "cancelled")
+    sick.deaths = 1
+    sick.hold.set()
+    delivery = await running
+    assert delivery.body is not None
+    assert unpacked(delivery.body).status == "skipped"
+    assert [worker.did("run") for worker in bench.hired[1:]] == [[]]
+
+
+@pytest.mark.parametrize("word", ["stop", "cancel"])
+@in_loop
+async def test_an_order_that_ends_while_its_files_arrive_is_not_begun(word: str, tmp_path: Path) -> None:
+    worker = FakeWorker(1, "a")
+    worker.opening = asyncio.Event()
+    bench = Bench(tmp_path, worker, slots=1)
+    await bench.crew.open(1)
+    running = asyncio.create_task(bench.run("one"))
+    while not worker.did("open_bundle"):
+        await asyncio.sleep(0)
+    await (bench.dispatch.cancel("one") if word == "cancel" else bench.dispatch.stop("one", "cancelled"))
+    worker.opening.set()
+    delivery = await running
+    assert delivery.body is not None
+    assert unpacked(delivery.body).status == "skipped"
+    assert worker.did("run") == []
+    assert (await bench.run("two")).body == b"done"
+
+
+@in_loop
 async def test_results_are_forgotten_only_when_asked(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     await bench.crew.open(1)
@@ -269,7 +303,7 @@ async def test_results_are_forgotten_only_when_asked(tmp_path: Path) -> None:
     assert worker.did("forget") == [(["one"],)]
 
 
-@bench_test
+@in_loop
 async def test_without_any_worker_the_reason_is_told(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     bench.failures = 100
@@ -277,7 +311,15 @@ async def test_without_any_worker_the_reason_is_told(tmp_path: Path) -> None:
         await bench.crew.open(2)
 
 
-@bench_test
+@in_loop
+async def test_a_fault_of_hiring_lets_nobody_wait_for_ever(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    bench.failures, bench.failure = 100, ValueError("a fault")
+    with pytest.raises(BackendError, match="ValueError: a fault"):
+        await bench.crew.open(2)
+
+
+@in_loop
 async def test_orders_fail_when_the_last_worker_cannot_be_replaced(tmp_path: Path) -> None:
     bench = Bench(tmp_path, FakeWorker(1, "a", deaths=1))
     await bench.crew.open(1)
@@ -286,7 +328,7 @@ async def test_orders_fail_when_the_last_worker_cannot_be_replaced(tmp_path: Pat
         await bench.run("one")
 
 
-@bench_test
+@in_loop
 async def test_an_export_of_a_workspace_that_is_gone(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     await bench.crew.open(1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from importlib.util import find_spec
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from event_loops import in_loop
 
 from vally import (
     Artifacts,
@@ -111,20 +112,6 @@ async def working(tmp_path: Path, **fields: Any) -> AsyncIterator[Place]:
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
-def in_loop(test: Callable[[Path], Awaitable[None]]) -> Callable[[Path], None]:
-    """A test that runs in an event loop, as an actor does."""
-
-    def wrapped(tmp_path: Path) -> None:
-        async def main() -> None:
-            async with asyncio.timeout(60):
-                await test(tmp_path)
-
-        asyncio.run(main())
-
-    wrapped.__name__ = test.__name__  # type: ignore[attr-defined]  # a function has one
-    return wrapped
-
-
 @in_loop
 async def test_a_trial_with_paths_of_the_driver(tmp_path: Path) -> None:
     async with working(tmp_path) as place:
@@ -183,22 +170,20 @@ async def test_files_of_a_workspace_can_be_fetched_until_it_is_cleaned_up(tmp_pa
 
 
 @pytest.mark.parametrize("early", [False, True])
-def test_stopping(early: bool, tmp_path: Path) -> None:
-    async def main(tmp_path: Path) -> None:
-        async with working(tmp_path) as place:
-            item = place.item({"delayMs": 60_000, "output": "late"})
-            if early:
-                await place.worker.stop("a", "cancelled")
-            running = asyncio.create_task(place.run(item))
-            if not early:
-                while not any(value[0] == "running" for _, _, value in unpacked(await place.worker.poll())):
-                    continue
-                await place.worker.stop("a", "cancelled")
-            shipped = await running
-            assert shipped.status in ("success", "skipped")
-            assert shipped.grade is None
-
-    in_loop(main)(tmp_path)
+@in_loop
+async def test_stopping(early: bool, tmp_path: Path) -> None:
+    async with working(tmp_path) as place:
+        item = place.item({"delayMs": 60_000, "output": "late"})
+        if early:
+            await place.worker.stop("a", "cancelled")
+        running = asyncio.create_task(place.run(item))
+        if not early:
+            while not any(value[0] == "running" for _, _, value in unpacked(await place.worker.poll())):
+                continue
+            await place.worker.stop("a", "cancelled")
+        shipped = await running
+        assert shipped.status in ("success", "skipped")
+        assert shipped.grade is None
 
 
 @in_loop
@@ -264,17 +249,15 @@ async def test_a_judge_that_failed_is_an_error_of_the_grader(tmp_path: Path) -> 
         assert "no key" in detail.evidence
 
 
-def test_another_version_is_told_and_nothing_started(tmp_path: Path) -> None:
-    async def main() -> None:
-        worker = Worker(packed(settings(tmp_path, versions={"vally-kernel": "0.0.1"})))
-        told = unpacked(await worker.start(packed(host_plan(local_plugins(PluginHost()), None)), []))
-        assert isinstance(told, Failure)
-        assert told.code == "version-mismatch"
-        assert "0.0.1" in told.message
-        assert os.uname().nodename in told.message
-        assert await worker.close() == ()
-
-    asyncio.run(main())
+@in_loop
+async def test_another_version_is_told_and_nothing_started(tmp_path: Path) -> None:
+    worker = Worker(packed(settings(tmp_path, versions={"vally-kernel": "0.0.1"})))
+    told = unpacked(await worker.start(packed(host_plan(local_plugins(PluginHost()), None)), []))
+    assert isinstance(told, Failure)
+    assert told.code == "version-mismatch"
+    assert "0.0.1" in told.message
+    assert os.uname().nodename in told.message
+    assert await worker.close() == ()
 
 
 @in_loop

@@ -9,6 +9,7 @@ from itertools import count
 from typing import Any
 
 from vally import BackendError
+from vally_backend_ray.serving import failure_of
 
 MOST_FAILED_STARTS = 3
 
@@ -44,7 +45,7 @@ class RemoteWorker:
 class Crew:
     """Hands out workers.
 
-    `hire` makes an actor and returns it with its facts; it raises `BackendError`. `on_loss` is told of each worker that
+    `hire` makes an actor and returns it with its facts. `on_loss` is told of each worker that
     is lost, with the attempts that it had.
     """
 
@@ -120,24 +121,24 @@ class Crew:
         self._hiring.add(task)
 
     async def _hire_one(self, number: int) -> None:
-        failure: BackendError | None = None
-        worker = None
+        found: RemoteWorker | BackendError
         try:
             actor, facts = await self._hire(number)
-            worker = RemoteWorker(number, actor, self._slots, facts)
-        except BackendError as error:
-            failure = error
+            found = RemoteWorker(number, actor, self._slots, facts)
+        except Exception as error:
+            # Whatever it is, those who wait for a worker must be told.
+            found = failure_of(error).error()
         finally:
             current = asyncio.current_task()
             assert current is not None
             self._hiring.discard(current)
         async with self._changed:
-            if worker is not None:
+            if isinstance(found, RemoteWorker):
                 self._failed = 0
-                self.workers.append(worker)
+                self.workers.append(found)
             else:
                 self._failed += 1
-                self._failure = failure
+                self._failure = found
                 if self._failed < MOST_FAILED_STARTS and self.workers and not self._closed:
                     self._start_hiring()
             self._changed.notify_all()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
 from vally import BackendError
 from vally_backend_ray.crew import Crew, RemoteWorker, WorkerLost
 from vally_backend_ray.messages import Delivery, FileFacts, HostPlan, Order, Reply, Shipped
-from vally_backend_ray.pickling import packed
+from vally_backend_ray.pickling import packed, unpacked
 from vally_backend_ray.spool import EXPORT, RUN
 
 T = TypeVar("T")
@@ -57,12 +58,12 @@ class Dispatch:
         try:
             while len(losses) <= self._max_losses:
                 worker = await self._crew.acquire(nodes)
-                if order.attempt in self._stopped:
-                    await self._crew.release(worker)
-                    skipped = Shipped(status="skipped", skip_reason="cancelled")
-                    return Delivery(body=packed(skipped), losses=tuple(losses))
                 try:
-                    return await self._done(worker, order, method, tuple(losses))
+                    if order.attempt not in self._stopped:
+                        await self._make_ready(worker, order)
+                    # Files of a bundle may take long to arrive.
+                    if order.attempt not in self._stopped:
+                        return await self._done(worker, order, method, tuple(losses))
                 except WorkerLost as lost:
                     losses.append(f"{worker.title} was lost: {lost}")
                     nodes.add(worker.node)
@@ -70,6 +71,10 @@ class Dispatch:
                 except BaseException:
                     await self._crew.release(worker)
                     raise
+                else:
+                    await self._crew.release(worker)
+                    skipped = Shipped(status="skipped", skip_reason="cancelled")
+                    return Delivery(body=packed(skipped), losses=tuple(losses))
             return Delivery(body=None, losses=tuple(losses))
         finally:
             ended.set()
@@ -77,7 +82,6 @@ class Dispatch:
             self._stopped.discard(order.attempt)
 
     async def _done(self, worker: RemoteWorker, order: Order, method: str, losses: tuple[str, ...]) -> Delivery:
-        await self._make_ready(worker, order)
         self._placed[order.attempt] = worker
         worker.attempts.add(order.attempt)
         try:
@@ -133,11 +137,13 @@ class Dispatch:
             path.chmod(facts.mode | 0o600)
 
     async def stop(self, attempt: str, reason: str) -> None:
-        """Ask the agent of a trial to end; one that waits for a worker is not begun."""
-        if attempt in self._placed:
-            await self._call(self._placed[attempt], "stop", attempt, reason)
+        """Ask the agent of a trial to end; one that waits for a worker, or for its files there, is not begun."""
         if attempt in self._ended:
             self._stopped.add(attempt)
+        # A worker that is gone has stopped it; that it was to stop counts for those that would be next.
+        with suppress(WorkerLost):
+            if attempt in self._placed:
+                await self._call(self._placed[attempt], "stop", attempt, reason)
 
     async def cancel(self, attempt: str) -> None:
         """Give a trial up; a worker that does not is killed."""
@@ -167,8 +173,6 @@ class Dispatch:
 
     async def export(self, attempt: str, selection: bytes, directory: Path) -> Any:
         """Fetch files of a workspace into a directory; returns what the worker says of them, packed."""
-        from vally_backend_ray.pickling import unpacked
-
         data = await self.ask(attempt, "export", selection)
         found = None if data is None else unpacked(data)
         if not isinstance(found, tuple):
