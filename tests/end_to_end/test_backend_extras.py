@@ -22,6 +22,7 @@ class Telling:
         self.root = root
         self.context: RunContext
         self.recorded_items: list[tuple[str, int]] = []
+        self.wanted: list[bool] = []
         self.fails = False
 
     async def prepare(self, args: Mapping[str, str | list[str]], context: RunContext) -> None:
@@ -29,6 +30,7 @@ class Telling:
         await self.inner.prepare({}, context)
 
     async def run_trial(self, item: TrialItem, options: TrialOptions) -> Any:
+        self.wanted.append(options.wants_events)
         outcome: Any = await self.inner.run_trial(item, options)
         outcome.lost_attempts = 2
         outcome.backend_name = "telling/local"
@@ -53,13 +55,13 @@ def backend(tmp_path: Path) -> Telling:
     return Telling(tmp_path)
 
 
-def evaluate(backend: Telling) -> CliResult:
+def evaluate(backend: Telling, *more: str) -> CliResult:
     record = BackendSpec(name="telling", summary="tells", factory=lambda: backend)
     graders = [{"type": "output-contains", "config": {"substring": "hello"}}]
     stimuli = [{"name": name, "prompt": "hello", "graders": graders} for name in ("a", "b")]
     spec = {"name": "e", "defaults": {"executor": "mock", "runs": 2}, "stimuli": stimuli}
     (backend.root / "eval.yaml").write_text(json.dumps(spec))
-    words = ["eval", "-e", "eval.yaml", "--backend", "telling", "--output-dir", "out"]
+    words = ["eval", "-e", "eval.yaml", "--backend", "telling", "--output-dir", "out", *more]
     result = run_cli(words, cwd=backend.root, plugins=[record])
     assert result.exit_code == 0, result.stderr
     return result
@@ -82,6 +84,12 @@ def test_it_is_told_of_each_item_once_its_record_is_on_disk(backend: Telling) ->
 def test_its_own_attempts_and_its_name_are_recorded(backend: Telling) -> None:
     run = evaluate(backend)
     assert {(record["attempts"], record["backend"]) for record in run.records[:-1]} == {(3, "telling/local")}
+
+
+@pytest.mark.parametrize(("words", "wanted"), [((), False), (("--verbose",), True)])
+def test_it_knows_whether_anybody_listens_to_events(words: tuple[str, ...], wanted: bool, backend: Telling) -> None:
+    evaluate(backend, *words)
+    assert backend.wanted == [wanted] * 4
 
 
 def test_one_that_fails_to_listen_is_a_warning(backend: Telling) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import random
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -48,10 +48,6 @@ class _Facts:
     duration_ms: int
 
 
-def _ignore(_: str, __: Event) -> None:
-    return None
-
-
 class Attempts:
     """Runs items: as often as retries allow, with a fresh workspace each time."""
 
@@ -78,7 +74,7 @@ class Attempts:
         self._settings = settings
         self._stopping = stopping
         self._on_phase = on_phase
-        self._on_event = on_event or _ignore
+        self._on_event = on_event
 
     async def run(self, item: TrialItem, evaluation: EvalPlan) -> TrialResult:
         """Run one item until it succeeds or may not be tried again; never raises for what a plugin does."""
@@ -165,7 +161,7 @@ class Attempts:
     def _options(self, item: TrialItem, evaluation: EvalPlan, judge: ItemJudge, stop: StopSignal) -> TrialOptions:
         executor = self._ready.executor(evaluation)
         directory = self._output.of(item)
-        return TrialOptions(
+        options = TrialOptions(
             host=self._host,
             executor=executor.instance,
             executor_config=self._ready.config(evaluation),
@@ -179,9 +175,9 @@ class Attempts:
             shutdown_timeout_s=self._settings.shutdown_timeout_s,
             redactor=self._redactor,
             on_phase=partial(self._on_phase, item.item_id),
-            on_event=partial(self._on_event, item.item_id),
             stop=stop,
         )
+        return options if self._on_event is None else replace(options, on_event=partial(self._on_event, item.item_id))
 
     def _session_log(self, item: TrialItem) -> Path | None:
         return self._output.of(item).session_log(item.segments) if self._settings.keep_session_logs else None

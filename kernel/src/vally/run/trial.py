@@ -112,6 +112,11 @@ class TrialOptions:
     stop: StopSignal = field(default_factory=StopSignal)
     log: logging.Logger = field(default_factory=lambda: logging.getLogger("vally.trial"))
 
+    @property
+    def wants_events(self) -> bool:
+        """Whether anybody listens to `on_event`; backends of other machines need not send what nobody hears."""
+        return self.on_event is not _nothing
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from vally import Trajectory
+from vally import BackendError, Trajectory
 from vally.testing import event, trajectory
-from vally_backend_ray.mirror import Homeward, map_paths, map_texts, mirrored
+from vally_backend_ray.mirror import Homeward, checked_name, map_paths, map_texts, mirrored
 from vally_backend_ray.pickling import packed, unpacked
 
 ROOT = Path("/cache/bundles/k/fs")
@@ -66,3 +66,9 @@ def test_whether_data_holds_a_path_is_seen_in_its_bytes() -> None:
 @pytest.mark.parametrize("value", [{"a": 1}, MappingProxyType({"a": MappingProxyType({"b": (1,)})}), [Path("/x")]])
 def test_packing(value: Any) -> None:
     assert unpacked(packed(value)) == value
+
+
+@pytest.mark.parametrize("name", ["../x", "/etc/passwd", "a/../../x", "", "."])
+def test_names_of_files_stay_in_their_directory(name: str) -> None:
+    with pytest.raises(BackendError, match="leaves its directory"):
+        checked_name(name)

@@ -8,14 +8,13 @@ import anyio
 import pytest
 
 from vally import BackendError, Redactor, Selection
-from vally_backend_ray.messages import Shipped
-from vally_backend_ray.outcome import arrived, lost, put_in_place
+from vally_backend_ray.outcome import RemoteOutcome, arrived, lost, put_in_place
 
 SECRET = "a-secret-of-the-driver"
 
 
 def test_losses_are_counted_and_told() -> None:
-    outcome = arrived(Shipped(status="success", warnings=("own",), backend_name="ray/local"), ["worker 1 was lost"])
+    outcome = arrived(RemoteOutcome("success", warnings=("own",), backend_name="ray/local"), ["worker 1 was lost"])
     assert (outcome.lost_attempts, outcome.warnings) == (1, ("worker 1 was lost", "own"))
     assert outcome.backend_name == "ray/local"
 
@@ -31,7 +30,7 @@ def test_too_many_losses_are_an_error_that_is_worth_a_retry() -> None:
 
 
 def test_after_the_clean_up_nothing_is_left_to_fetch(tmp_path: Path) -> None:
-    outcome = arrived(Shipped(status="success"), [])
+    outcome = arrived(RemoteOutcome("success"), [])
 
     async def main() -> None:
         assert list(await outcome.cleanup()) == []

@@ -28,7 +28,8 @@ from vally.testing import ProjectBuilder, stimulus, trial_item
 from vally_backend_ray.bundle import BundleFiles, make_bundle
 from vally_backend_ray.hosts import host_plan, loaded_versions, local_plugins
 from vally_backend_ray.link import Failure
-from vally_backend_ray.messages import JudgeFacts, Shipped, TrialOrder, WorkerSettings
+from vally_backend_ray.messages import JudgeFacts, TrialOrder, WorkerSettings
+from vally_backend_ray.outcome import RemoteOutcome
 from vally_backend_ray.pickling import packed, unpacked
 from vally_backend_ray.worker import Worker
 
@@ -75,7 +76,7 @@ class Place:
         item = trial_item(self.project.root, given)
         return replace(item, executor=ExecutorChoice(name="mock", config={"fixtureDir": "fixtures"}))
 
-    async def run(self, item: TrialItem, judge: JudgeFacts | None = None, attempt: str = "a") -> Shipped:
+    async def run(self, item: TrialItem, judge: JudgeFacts | None = None, attempt: str = "a") -> RemoteOutcome:
         target = _made(self.project.root.parent / "bundles")
         bundle = make_bundle(BundleFiles(visible={self.project.root}), target, limit=2**24)
 
@@ -95,7 +96,7 @@ class Place:
         )
         reply, messages = await self.worker.run(attempt, self.plan.key, bundle.key, packed(order))
         self.reply, self.messages = reply, unpacked(messages)
-        shipped: Shipped = unpacked(reply.body or await self.worker.read(attempt, "", "outcome", 0))
+        shipped: RemoteOutcome = unpacked(reply.body or await self.worker.read(attempt, "", "outcome", 0))
         return shipped
 
 
@@ -129,7 +130,8 @@ async def test_a_trial_with_paths_of_the_driver(tmp_path: Path) -> None:
         assert phases == ["preparing", "running", "capturing", "grading"]
         assert any(kind == "event" for kind, _, _ in place.messages)
         assert await place.worker.clean_up("a") == ()
-        assert not Path(shipped.work_dir or "").exists()
+        assert shipped.work_dir is not None
+        assert not shipped.work_dir.exists()
 
 
 @in_loop

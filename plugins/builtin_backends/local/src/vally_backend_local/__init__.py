@@ -5,7 +5,8 @@ Other backends use the names of this package only, not those of its modules. Eac
 | names | what they are for |
 |---|---|
 | `LocalBackend` | base of a backend whose trials have workspaces as here, but whose processes are started otherwise |
-| `LocalArgs`, `Size`, `parse_size` | its arguments, to be extended, and byte sizes such as `512m` |
+| `LocalArgs`, `BackendArgs` | its arguments, to be extended, and what arguments of any backend are |
+| `Size`, `parse_size` | byte sizes such as `512m` |
 | `RunResources`, `temporary_directory` | what the trials of a run share: caches, limits, the guardian |
 | `Trial`, `LocalOutcome` | one trial from an empty workspace to its outcome |
 | `Place`, `TrialDirectories`, `fresh_directory` | which trial it is, and where |
@@ -27,7 +28,7 @@ from vally import lazy_names
 
 _NAMES = {
     "vally_backend_local.backend": "LocalBackend",
-    "vally_backend_local.config": "LocalArgs Size parse_size",
+    "vally_backend_local.config": "BackendArgs LocalArgs Size parse_size",
     "vally_backend_local.confining": (
         "GRADER_INPUT home_places host_paths own_installation project_places run_places server_places shows_any "
         "proxy_variables withheld_variables"

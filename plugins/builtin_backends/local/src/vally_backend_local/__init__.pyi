@@ -1,6 +1,7 @@
 """What type checkers see of `vally_backend_local`: the same names as the table in `__init__.py`."""
 
 from vally_backend_local.backend import LocalBackend as LocalBackend
+from vally_backend_local.config import BackendArgs as BackendArgs
 from vally_backend_local.config import LocalArgs as LocalArgs
 from vally_backend_local.config import Size as Size
 from vally_backend_local.config import parse_size as parse_size

@@ -28,10 +28,14 @@ def _kebab(name: str) -> str:
     return name.replace("_", "-")
 
 
-class LocalArgs(Config):
-    """`disk-limit` bounds workspace and trial directory together, `min-free` is what a file system must have left."""
+class BackendArgs(Config):
+    """Arguments as `--backend-args` has them: with hyphens in their names."""
 
     model_config = ConfigDict(alias_generator=_kebab)
+
+
+class LocalArgs(BackendArgs):
+    """`disk-limit` bounds workspace and trial directory together, `min-free` is what a file system must have left."""
 
     disk_limit: Size = Field(default=10 * 2**30)
     min_free: Size = Field(default=2**30)

@@ -28,6 +28,7 @@ from vally import (
 )
 from vally_backend_local import remove_tree
 from vally_backend_ray.bridge_process import BridgeProcess
+from vally_backend_ray.codes import LOST, NOT_BUNDLED, UNAVAILABLE
 from vally_backend_ray.config import RayArgs
 from vally_backend_ray.hosts import LocalPlugins, loaded_versions, local_plugins
 from vally_backend_ray.judge_service import JudgeService, judge_facts
@@ -37,7 +38,6 @@ from vally_backend_ray.messages import (
     GradeOrder,
     HostPlan,
     Order,
-    Shipped,
     TrialOrder,
     WorkerSettings,
 )
@@ -50,7 +50,6 @@ from vally_backend_ray.spool import RUN
 LOCAL_WORKERS = 2
 CONNECT_S = 120.0
 CANCEL_S = 60.0
-_IGNORED = TrialOptions.__dataclass_fields__["on_event"].default
 
 
 @dataclass(slots=True)
@@ -117,7 +116,7 @@ class RayBackend:
         except TimeoutError:
             where = "the cluster did not start" if settings.address is None else f"'{settings.address}' did not answer"
             message = f"--backend ray: {where} within {CONNECT_S:g} s"
-            raise BackendError(message, code="ray-unavailable") from None
+            raise BackendError(message, code=UNAVAILABLE) from None
 
     def _cluster_settings(self, process: BridgeProcess, host: PluginHost, plan: HostPlan) -> ClusterSettings:
         args, context = self._args, self._context
@@ -159,7 +158,7 @@ class RayBackend:
             check_item(item)
             order = await self._shipping.order(item, options.host, packed(_trial_order(item, options)))
         except BackendError as error:
-            info = ErrorInfo(message=error.message, code=error.code or "not-bundled", phase="preparing")
+            info = ErrorInfo(message=error.message, code=error.code or NOT_BUNDLED, phase="preparing")
             return RemoteOutcome("error", error=info, backend_name=self._name)
         self._open[order.attempt] = _Open(options, self._judge(order, options.judge))
         self._unrecorded.setdefault(item.item_id, []).append(order.attempt)
@@ -190,8 +189,7 @@ class RayBackend:
         await asyncio.sleep(0)
         if delivery.body is None:
             return lost(delivery.losses, self._name)
-        shipped: Shipped = await in_thread(unpacked, delivery.body)
-        outcome = arrived(shipped, delivery.losses)
+        outcome = arrived(await in_thread(unpacked, delivery.body), delivery.losses)
         outcome.backend_name = outcome.backend_name or self._name
         base = options.run_dir or options.output_dir
         if base is not None and delivery.files:
@@ -243,7 +241,7 @@ class RayBackend:
             order = await self._shipping.order(request.item, request.options.host, packed(body))
         except BackendError as error:
             return GradeOutcome(
-                grade=None, error=ErrorInfo(message=error.message, code=error.code or "not-bundled", phase="grading")
+                grade=None, error=ErrorInfo(message=error.message, code=error.code or NOT_BUNDLED, phase="grading")
             )
         self._open[order.attempt] = _Open(request.options, self._judge(order, request.options.judge))
         try:
@@ -251,7 +249,7 @@ class RayBackend:
         finally:
             await self._ended(order)
         if delivery.body is None:
-            info = ErrorInfo(message=delivery.losses[-1], code="worker-lost", retryable=True, phase="grading")
+            info = ErrorInfo(message=delivery.losses[-1], code=LOST, retryable=True, phase="grading")
             return GradeOutcome(grade=None, error=info)
         outcome: GradeOutcome = unpacked(delivery.body)
         return outcome
@@ -308,6 +306,6 @@ def _trial_order(item: TrialItem, options: TrialOptions) -> TrialOrder:
         session_log=options.session_log,
         skip_grade=options.skip_grade,
         shutdown_timeout_s=options.shutdown_timeout_s,
-        wants_events=options.on_event is not _IGNORED,
+        wants_events=options.wants_events,
         judge=judge_facts(options.judge),
     )

@@ -19,9 +19,9 @@ import anyio.to_thread
 
 from vally import BackendError, Guardian, LocalProcessRunner
 from vally_backend_local import remove_tree, temporary_directory
+from vally_backend_ray.codes import UNAVAILABLE
 from vally_backend_ray.link import Link
 
-UNAVAILABLE = "ray-unavailable"
 CONNECT_S = 60.0
 CLOSE_S = 45.0
 LONGEST_DIRECTORY = 30

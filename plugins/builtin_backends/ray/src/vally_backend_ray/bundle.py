@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import IO, Any
 
 from vally import BackendError
+from vally_backend_ray.codes import NOT_BUNDLED
 from vally_backend_ray.mirror import TOP, inside
 
 FORMAT = 1
-NOT_BUNDLED = "not-bundled"
 RUN_FILES = ("results.jsonl", "run-manifest.json")
 """Directories with such a file hold results, which no trial needs."""
 

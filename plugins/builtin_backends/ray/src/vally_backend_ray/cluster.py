@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from vally import BackendError
+from vally_backend_ray.codes import FAILED, UNAVAILABLE
 from vally_backend_ray.crew import WorkerLost
 from vally_backend_ray.link import Failure
 from vally_backend_ray.messages import PIECE_BYTES, ClusterSettings
 from vally_backend_ray.pickling import unpacked
 from vally_backend_ray.worker import Worker
 
-UNAVAILABLE = "ray-unavailable"
 NO_CLUSTER = "start one with 'ray start --head', or leave 'address' out to have one on this machine for the run"
 NOT_LET_IN = (
     "something answers there: if it is the head node of a cluster that asks for a token, "
@@ -180,7 +180,7 @@ async def _called(actor: Any, method: str, *arguments: Any) -> Any:
         return await getattr(actor, method).remote(*arguments)
     except exceptions.RayTaskError as error:
         cause = error.cause if isinstance(error.cause, Exception) else error
-        raise BackendError(f"a worker failed: {type(cause).__name__}: {cause}", code="ray-failed") from error
+        raise BackendError(f"a worker failed: {type(cause).__name__}: {cause}", code=FAILED) from error
     except exceptions.RayError as error:
         raise WorkerLost(_reason(error)) from error
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from typing import Annotated, ClassVar
 
-from pydantic import BeforeValidator, ConfigDict, Field, field_validator
+from pydantic import BeforeValidator, field_validator
 
-from vally import Config
-from vally_backend_local import Size
+from vally_backend_local import BackendArgs, Size
 
 MOST_WORKERS = 100_000
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -72,11 +71,7 @@ Pairs = Annotated[tuple[tuple[str, str], ...], BeforeValidator(_pairs)]
 Variables = Annotated[tuple[str, ...], BeforeValidator(_variables)]
 
 
-def _kebab(name: str) -> str:
-    return name.replace("_", "-")
-
-
-class RayArgs(Config):
+class RayArgs(BackendArgs):
     """Where the cluster is, how large a worker is, and what it does.
 
     Without `address` a cluster is started on this machine. `workers` is the number of worker processes, `slots` how
@@ -85,7 +80,6 @@ class RayArgs(Config):
     that workers get; `max_losses` is how often an item may lose its worker before it is an error.
     """
 
-    model_config = ConfigDict(alias_generator=_kebab)
     changeable: ClassVar[frozenset[str]] = frozenset({"address", "workers", "slots", "max-losses"})
 
     address: str | None = None
@@ -97,7 +91,7 @@ class RayArgs(Config):
     inner: str = "local"
     inner_arg: Pairs = ()
     max_losses: Whole = 2
-    env: Variables = Field(default=())
+    env: Variables = ()
 
     @field_validator("address")
     @classmethod

@@ -9,6 +9,7 @@ from itertools import count
 from typing import Any
 
 from vally import BackendError
+from vally_backend_ray.codes import UNAVAILABLE
 from vally_backend_ray.serving import failure_of
 
 MOST_FAILED_STARTS = 3
@@ -73,7 +74,7 @@ class Crew:
         async with self._changed:
             await self._changed.wait_for(lambda: self.workers or not self._hiring or self._failure)
         if not self.workers:
-            raise self._failure or BackendError("no worker could be started", code="ray-unavailable")
+            raise self._failure or BackendError("no worker could be started", code=UNAVAILABLE)
 
     async def acquire(self, avoid: Collection[str] = ()) -> RemoteWorker:
         """A worker with a free slot, the one with most of them; on a node of `avoid` only when there is no other.

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, TypeVar
 
 from vally import BackendError
+from vally_backend_ray.codes import FAILED
 from vally_backend_ray.crew import Crew, RemoteWorker, WorkerLost
-from vally_backend_ray.messages import Delivery, FileFacts, HostPlan, Order, Reply, Shipped
+from vally_backend_ray.messages import Delivery, FileFacts, HostPlan, Order, Reply
+from vally_backend_ray.mirror import checked_name
+from vally_backend_ray.outcome import RemoteOutcome
 from vally_backend_ray.pickling import packed, unpacked
 from vally_backend_ray.spool import EXPORT, RUN
 
@@ -73,7 +76,7 @@ class Dispatch:
                     raise
                 else:
                     await self._crew.release(worker)
-                    skipped = Shipped(status="skipped", skip_reason="cancelled")
+                    skipped = RemoteOutcome("skipped", skip_reason="cancelled")
                     return Delivery(body=packed(skipped), losses=tuple(losses))
             return Delivery(body=None, losses=tuple(losses))
         finally:
@@ -85,8 +88,7 @@ class Dispatch:
         self._placed[order.attempt] = worker
         worker.attempts.add(order.attempt)
         try:
-            (bundle,) = order.bundles
-            reply, messages = await self._call(worker, method, order.attempt, order.host, bundle, order.body)
+            reply, messages = await self._call(worker, method, order.attempt, order.host, order.bundle, order.body)
             if messages:
                 self._on_messages(messages)
             body = await self._fetched(worker, order, reply)
@@ -98,10 +100,9 @@ class Dispatch:
         return Delivery(body=body, files=reply.files, losses=losses)
 
     async def _make_ready(self, worker: RemoteWorker, order: Order) -> None:
-        for key in order.bundles:
-            if key not in worker.bundles:
-                await self._call(worker, "open_bundle", key, self._bundles[key])
-                worker.bundles.add(key)
+        if order.bundle not in worker.bundles:
+            await self._call(worker, "open_bundle", order.bundle, self._bundles[order.bundle])
+            worker.bundles.add(order.bundle)
         if order.host not in worker.hosts:
             plan = self._hosts[order.host]
             pieces = [] if plan.bundle is None else self._bundles[plan.bundle]
@@ -132,7 +133,7 @@ class Dispatch:
                 while file.tell() < facts.size:
                     piece = await self._call(worker, "read", attempt, part, facts.name, file.tell())
                     if not piece:
-                        raise BackendError(f"{worker.title}: '{facts.name}' is shorter than it was", code="ray-failed")
+                        raise BackendError(f"{worker.title}: '{facts.name}' is shorter than it was", code=FAILED)
                     await asyncio.to_thread(file.write, piece)
             path.chmod(facts.mode | 0o600)
 
@@ -202,11 +203,3 @@ class Dispatch:
                 await self._call(worker, "forget", names)
             except WorkerLost:
                 await self._crew.lose(worker)
-
-
-def checked_name(name: str) -> PurePosixPath:
-    """A relative path that stays where it is put. Raises `BackendError` for any other."""
-    path = PurePosixPath(name)
-    if path.is_absolute() or ".." in path.parts or not path.parts:
-        raise BackendError(f"a worker names a file '{name}', which leaves its directory", code="ray-failed")
-    return path

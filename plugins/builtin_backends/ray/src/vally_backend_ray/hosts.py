@@ -10,6 +10,7 @@ from importlib import metadata
 from pathlib import Path
 
 from vally import BackendError, PluginHost, PluginSources, __version__
+from vally_backend_ray.codes import UNSUPPORTED
 from vally_backend_ray.messages import HostPlan
 from vally_backend_ray.mirror import mirrored
 from vally_backend_ray.pickling import packed
@@ -18,7 +19,6 @@ KINDS = ("grader", "executor", "backend")
 """Kinds of plugins that workers use. Judges stay with the driver, and so does all that reports."""
 
 KERNEL = "vally-kernel"
-MISMATCH = "version-mismatch"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def _check_travels(item: object) -> None:
         name = getattr(item, "name", None) or getattr(item, "__name__", type(item).__name__)
         raise BackendError(
             f"--backend ray: plugin '{name}' exists in this process only, so workers cannot have it",
-            code="unsupported-option",
+            code=UNSUPPORTED,
             hints=("give it as an installed distribution or by its path, or use --backend local",),
         ) from error
 

@@ -12,9 +12,9 @@ from typing import Any
 import anyio.to_thread
 
 from vally import JudgeClient, JudgeError, JudgeReply, JudgeRequest
-from vally_backend_ray.dispatch import checked_name
 from vally_backend_ray.link import Link
 from vally_backend_ray.messages import JudgeCall, JudgeFacts
+from vally_backend_ray.mirror import checked_name
 from vally_backend_ray.pickling import packed
 
 CHECK_S = 30.0

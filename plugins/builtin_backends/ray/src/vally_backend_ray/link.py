@@ -18,6 +18,7 @@ from itertools import count
 from typing import Any
 
 from vally import BackendError
+from vally_backend_ray.codes import FAILED
 from vally_backend_ray.pickling import packed, unpacked
 
 LENGTH_BYTES = 8
@@ -109,7 +110,7 @@ class Link:
                     self._answer(number, value, rest)
                 else:
                     self._loop.call_soon_threadsafe(self._on_note, value, rest)
-        self._gone = BackendError(self._explain(), code="ray-failed")
+        self._gone = BackendError(self._explain(), code=FAILED)
         self._fail(self._gone)
 
     def _frame(self) -> bytes | None:

@@ -7,20 +7,11 @@ Bytes in a message are packed values that the bridge hands on without looking in
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vally import (
-    ErrorInfo,
-    GraderResult,
-    JudgeUsage,
-    Phases,
-    PluginSources,
-    Selection,
-    Trajectory,
-    TrialItem,
-)
+from vally import PluginSources, Trajectory, TrialItem
 
 PIECE_BYTES = 8 * 2**20
 """Largest piece in which anything is carried."""
@@ -120,9 +111,8 @@ class Order:
     """
 
     attempt: str
-    item_id: str
     host: str
-    bundles: tuple[str, ...]
+    bundle: str
     body: bytes
     directory: Path
 
@@ -156,32 +146,6 @@ class Delivery:
     body: bytes | None
     files: tuple[FileFacts, ...] = ()
     losses: tuple[str, ...] = ()
-
-
-@dataclass(slots=True, kw_only=True)
-class Shipped:
-    """The outcome of a trial on its way to the driver, with the paths of the driver."""
-
-    status: str
-    trajectory: Trajectory | None = None
-    grade: GraderResult | None = None
-    error: ErrorInfo | None = None
-    skip_reason: str | None = None
-    retry_after_ms: int | None = None
-    work_dir: str | None = None
-    phases: Phases = field(default_factory=Phases)
-    warnings: tuple[str, ...] = ()
-    judge_usage: JudgeUsage | None = None
-    backend_name: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExportOrder:
-    """Files of a workspace that the driver wants."""
-
-    attempt: str
-    selection: Selection
-    directory: Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

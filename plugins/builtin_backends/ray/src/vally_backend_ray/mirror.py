@@ -13,6 +13,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from vally import BackendError
+from vally_backend_ray.codes import FAILED
+
 TOP = "fs"
 """The directory of an unpacked bundle that stands for the root directory."""
 
@@ -27,14 +30,29 @@ def mirrored(path: Path, root: Path) -> Path:
     return root / inside(path)
 
 
+def checked_name(name: str) -> PurePosixPath:
+    """A relative path that stays where it is put. Raises `BackendError` for any other."""
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts or not path.parts:
+        raise BackendError(f"a worker names a file '{name}', which leaves its directory", code=FAILED)
+    return path
+
+
 def map_paths(value: Any, change: Callable[[Path], Path]) -> Any:
     """A copy of data with all paths changed; parts that hold none stay the same objects."""
     return _mapped(value, lambda leaf: change(leaf) if isinstance(leaf, Path) else leaf)
 
 
 def map_texts(value: Any, change: Callable[[str], str]) -> Any:
-    """A copy of data with all texts changed, keys included; parts that stay as they are stay the same objects."""
-    return _mapped(value, lambda leaf: change(leaf) if isinstance(leaf, str) else leaf)
+    """A copy of data with all texts and paths changed, keys included; parts that stay alike stay the same objects."""
+
+    def changed(leaf: Any) -> Any:
+        if isinstance(leaf, Path):
+            text = change(str(leaf))
+            return leaf if text == str(leaf) else Path(text)
+        return change(leaf) if isinstance(leaf, str) else leaf
+
+    return _mapped(value, changed)
 
 
 def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
-from vally import (
-    BackendError,
-    ErrorInfo,
-    ExportedFiles,
-    Redactor,
-    Selection,
-)
+from vally import BackendError, ErrorInfo, ExportedFiles, Redactor, Selection, TrialOutcome
 from vally_backend_local import LocalOutcome
-from vally_backend_ray.messages import Shipped
+from vally_backend_ray.codes import LOST
+from vally_backend_ray.spool import walked
 
 PATCH = "workspace.patch"
 ARTIFACTS = "artifacts"
+_FACTS = tuple(field.name for field in fields(LocalOutcome) if field.name != "clean")
 
 
 async def _not_available(_: Selection, __: Path) -> ExportedFiles:
@@ -44,28 +39,21 @@ class RemoteOutcome(LocalOutcome):
         return await super().cleanup()
 
 
-def arrived(shipped: Shipped, losses: Sequence[str]) -> RemoteOutcome:
-    """The outcome of a trial that came back."""
-    return RemoteOutcome(
-        status=shipped.status,  # type: ignore[arg-type]  # what the inner backend said, which the kernel checks
-        trajectory=shipped.trajectory,
-        grade=shipped.grade,
-        error=shipped.error,
-        skip_reason=shipped.skip_reason,
-        retry_after_ms=shipped.retry_after_ms,
-        work_dir=None if shipped.work_dir is None else Path(shipped.work_dir),
-        phases=shipped.phases,
-        warnings=(*losses, *shipped.warnings),
-        judge_usage=shipped.judge_usage,
-        lost_attempts=len(losses),
-        backend_name=shipped.backend_name,
-    )
+def sent(outcome: TrialOutcome, backend_name: str) -> RemoteOutcome:
+    """What the driver gets of the outcome of an inner backend: all but what only the worker can do with it."""
+    facts = {name: getattr(outcome, name) for name in _FACTS}
+    return RemoteOutcome(**{**facts, "warnings": tuple(outcome.warnings)}, backend_name=backend_name)
+
+
+def arrived(outcome: RemoteOutcome, losses: Sequence[str]) -> RemoteOutcome:
+    """The outcome of a trial that came back, with the losses before it."""
+    return replace(outcome, warnings=(*losses, *outcome.warnings), lost_attempts=len(losses))
 
 
 def lost(losses: Sequence[str], backend_name: str) -> RemoteOutcome:
     """The outcome of a trial that lost more workers than it may."""
     message = f"{len(losses)} workers were lost with this trial; the last one: {losses[-1]}"
-    info = ErrorInfo(message=message, code="worker-lost", retryable=True, phase="running")
+    info = ErrorInfo(message=message, code=LOST, retryable=True, phase="running")
     return RemoteOutcome(
         "error",
         error=info,
@@ -81,15 +69,12 @@ def put_in_place(source: Path, run_dir: Path, output_dir: Path | None, redactor:
     Texts lose the secrets that the driver knows of, as everywhere; artifacts stay as they are.
     """
     artifacts = None if output_dir is None else output_dir / ARTIFACTS
-    for parent, directories, names in os.walk(source):
-        links = [name for name in directories if (Path(parent) / name).is_symlink()]
-        for name in (*names, *links):
-            path = Path(parent) / name
-            target = run_dir / path.relative_to(source)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            if artifacts is None or not target.is_relative_to(artifacts):
-                _redact(path, redactor)
-            shutil.move(path, target)
+    for path in walked(source):
+        target = run_dir / path.relative_to(source)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if artifacts is None or not target.is_relative_to(artifacts):
+            _redact(path, redactor)
+        shutil.move(path, target)
 
 
 def _redact(path: Path, redactor: Redactor) -> None:

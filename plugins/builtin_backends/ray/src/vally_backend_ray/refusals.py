@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 
 from vally import BackendError, BackendSpec, ConfigInvalid, ExecutorSpec, Plan, PluginHost, TrialItem
+from vally_backend_ray.codes import UNAVAILABLE, UNSUPPORTED
 
-UNAVAILABLE = "ray-unavailable"
-UNSUPPORTED = "unsupported-option"
 INSTALL = "pip install 'vally[ray]'"
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vally import BackendError
-from vally_backend_ray.bundle import NOT_BUNDLED
+from vally_backend_ray.codes import NOT_BUNDLED
 
 TIMEOUT_S = 3600
 

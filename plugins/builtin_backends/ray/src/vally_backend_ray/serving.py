@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from vally import VallyError
+from vally_backend_ray.codes import FAILED
 from vally_backend_ray.link import LENGTH_BYTES, Failure, framed
 from vally_backend_ray.pickling import unpacked
 
@@ -18,7 +19,7 @@ def failure_of(error: BaseException) -> Failure:
     if isinstance(error, VallyError):
         return Failure(error.message, error.code, error.hints)
     text = " ".join(str(error).split())
-    return Failure(f"{type(error).__name__}: {text}" if text else type(error).__name__, "ray-failed")
+    return Failure(f"{type(error).__name__}: {text}" if text else type(error).__name__, FAILED)
 
 
 class Server:

@@ -62,9 +62,8 @@ class Shipping:
         attempt = str(uuid.uuid4())
         return Order(
             attempt=attempt,
-            item_id=item.item_id,
             host=plan.key,
-            bundles=(bundle.key,),
+            bundle=bundle.key,
             body=body,
             directory=self._process.directory / "in" / attempt,
         )

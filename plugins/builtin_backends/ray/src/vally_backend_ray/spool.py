@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 from vally_backend_local import remove_tree
@@ -26,10 +27,10 @@ class Spool:
         path.mkdir(mode=0o700, exist_ok=True)
         return path
 
-    def reply(self, attempt: str, body: bytes, part: str = RUN) -> Reply:
-        """A result as it is sent, with all files below `part`; a large one waits in a file of its own."""
+    def reply(self, attempt: str, body: bytes) -> Reply:
+        """A result as it is sent, with its files for the run directory; a large one waits in a file of its own."""
         place = self.place(attempt)
-        files = tuple(list_files(place / part))
+        files = tuple(list_files(place / RUN))
         if len(body) <= INLINE_BYTES:
             return Reply(body=body, files=files)
         (place / BODY).write_bytes(body)
@@ -47,23 +48,23 @@ class Spool:
         if path.exists():
             remove_tree(path)
 
-    def waiting(self) -> list[str]:
-        """Attempts whose results are still here."""
-        return sorted(entry.name for entry in self._directory.iterdir())
-
 
 def list_files(directory: Path) -> list[FileFacts]:
     """Files and links below a directory, sorted by name; nothing when there is no directory."""
     found = []
+    for path in walked(directory):
+        status = path.lstat()
+        aim = str(path.readlink()) if stat.S_ISLNK(status.st_mode) else None
+        if aim is None and not stat.S_ISREG(status.st_mode):
+            continue
+        size = 0 if aim is not None else status.st_size
+        name = path.relative_to(directory).as_posix()
+        found.append(FileFacts(name=name, size=size, mode=stat.S_IMODE(status.st_mode), link=aim))
+    return sorted(found, key=lambda facts: facts.name)
+
+
+def walked(directory: Path) -> Iterator[Path]:
+    """All that lies below a directory but directories; links count as what they are, also those to directories."""
     for parent, directories, names in os.walk(directory):
         links = [name for name in directories if (Path(parent) / name).is_symlink()]
-        for name in (*names, *links):
-            path = Path(parent) / name
-            status = path.lstat()
-            aim = str(path.readlink()) if stat.S_ISLNK(status.st_mode) else None
-            if aim is None and not stat.S_ISREG(status.st_mode):
-                continue
-            size = 0 if aim is not None else status.st_size
-            name = path.relative_to(directory).as_posix()
-            found.append(FileFacts(name=name, size=size, mode=stat.S_IMODE(status.st_mode), link=aim))
-    return sorted(found, key=lambda facts: facts.name)
+        yield from (Path(parent) / name for name in (*names, *links))

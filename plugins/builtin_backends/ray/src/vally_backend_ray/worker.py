@@ -24,9 +24,11 @@ from vally import (
     own_environment,
 )
 from vally_backend_local import remove_tree, temporary_directory
+from vally_backend_ray.codes import MISMATCH
 from vally_backend_ray.hosts import make_host, version_problem
-from vally_backend_ray.messages import FileFacts, GradeOrder, HostPlan, Reply, Shipped, TrialOrder, WorkerSettings
+from vally_backend_ray.messages import FileFacts, GradeOrder, HostPlan, Reply, TrialOrder, WorkerSettings
 from vally_backend_ray.outbox import Outbox
+from vally_backend_ray.outcome import RemoteOutcome
 from vally_backend_ray.pickling import packed, unpacked
 from vally_backend_ray.remote_judge import RemoteJudge
 from vally_backend_ray.serving import failure_of
@@ -63,7 +65,7 @@ class Worker:
         try:
             problem = version_problem(self._settings.versions)
             if problem is not None:
-                raise BackendError(f"--backend ray: {problem} (node {os.uname().nodename})", code="version-mismatch")
+                raise BackendError(f"--backend ray: {problem} (node {os.uname().nodename})", code=MISMATCH)
             await self._start(unpacked(plan), pieces)
         except Exception as error:
             return packed(failure_of(error))
@@ -136,7 +138,7 @@ class Worker:
             trial.stop.set(self._early_stops.pop(attempt))
         data = await self._supervised(attempt, trial.run())
         if data is None:
-            data = packed(Shipped(status="skipped", skip_reason="cancelled", backend_name=self._desk.backend_name))
+            data = packed(RemoteOutcome("skipped", skip_reason="cancelled", backend_name=self._desk.backend_name))
         reply = await anyio.to_thread.run_sync(self._spool.reply, attempt, data)
         return reply, packed(self._outbox.take_of(attempt))
 

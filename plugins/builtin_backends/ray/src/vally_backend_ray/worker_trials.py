@@ -26,9 +26,10 @@ from vally import (
     TrialOutcome,
     invoke,
 )
-from vally_backend_ray.messages import GradeOrder, Shipped, TrialOrder
+from vally_backend_ray.messages import GradeOrder, TrialOrder
 from vally_backend_ray.mirror import Homeward, map_texts
 from vally_backend_ray.outbox import Outbox
+from vally_backend_ray.outcome import RemoteOutcome, sent
 from vally_backend_ray.parcels import travelled
 from vally_backend_ray.pickling import packed
 from vally_backend_ray.remote_judge import RemoteJudge
@@ -91,11 +92,11 @@ class WorkerTrial:
         try:
             options = self._options(item)
         except Exception as error:
-            shipped = self._refused(error)
+            found = self._failed(error)
         else:
             self._outcome = await self._desk.backend.run_trial(item, options)
-            shipped = self._shipped(self._outcome)
-        return await anyio.to_thread.run_sync(self._home, shipped)
+            found = sent(self._outcome, self._desk.backend_name)
+        return await anyio.to_thread.run_sync(self._home, found)
 
     async def export(self, selection: Any, target: Path) -> Any:
         """Put files of the workspace into `target`. Raises `BackendError`."""
@@ -144,38 +145,24 @@ class WorkerTrial:
         inside = path.relative_to(base) if path.is_relative_to(base) else Path("other") / path.name
         return self._place / RUN / inside
 
-    def _refused(self, error: Exception) -> Shipped:
+    def _failed(self, error: Exception) -> RemoteOutcome:
         code = getattr(error, "code", None) or "executor-unavailable"
         message = getattr(error, "message", None) or f"{type(error).__name__}: {error}"
-        return Shipped(status="error", error=ErrorInfo(message=message, code=code, phase="preparing"))
+        info = ErrorInfo(message=message, code=code, phase="preparing")
+        return RemoteOutcome("error", error=info, backend_name=self._desk.backend_name)
 
-    def _shipped(self, outcome: TrialOutcome) -> Shipped:
-        return Shipped(
-            status=outcome.status,
-            trajectory=outcome.trajectory,
-            grade=outcome.grade,
-            error=outcome.error,
-            skip_reason=outcome.skip_reason,
-            retry_after_ms=outcome.retry_after_ms,
-            work_dir=None if outcome.work_dir is None else str(outcome.work_dir),
-            phases=outcome.phases,
-            warnings=tuple(outcome.warnings),
-            judge_usage=outcome.judge_usage,
-        )
-
-    def _home(self, shipped: Shipped) -> bytes:
-        shipped.backend_name = self._desk.backend_name
+    def _home(self, outcome: RemoteOutcome) -> bytes:
         pairs = {str(self._root): ""}
         base = self._order.run_dir or self._order.output_dir
         if base is not None:
             pairs[str(self._place / RUN)] = str(base)
         try:
-            return sent_home(shipped, pairs, self._desk.redactor)
+            return sent_home(outcome, pairs, self._desk.redactor)
         except Exception as error:
             # What an executor or a grader put into its result defies being sent; the item needs a record all the same.
             message = f"the result cannot be sent: {type(error).__name__}: {error}"
             info = ErrorInfo(message=message, code="unrecordable-result", phase="capturing")
-            return packed(Shipped(status="error", error=info, backend_name=self._desk.backend_name))
+            return packed(RemoteOutcome("error", error=info, backend_name=self._desk.backend_name))
 
 
 def sent_home(value: Any, pairs: Mapping[str, str], redactor: Redactor | None) -> bytes:
