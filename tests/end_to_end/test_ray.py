@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import random
+import secrets
 import signal
 import subprocess
 import sys
@@ -116,21 +118,48 @@ def evaluation(tmp_path: Path) -> Iterator[Evaluation]:
 
 
 def trials_of(evaluation: Evaluation) -> list[dict[str, Any]]:
+    """The records of trials, exactly one for each item of the plan."""
     records = records_of(evaluation.root)
     check_closed(records, TRIALS)
+    assert sorted((record["stimulus"], record["trialIndex"]) for record in records[:-1]) == [
+        ("s", number) for number in range(TRIALS)
+    ]
     return records[:-1]
 
 
-def test_a_killed_worker_loses_no_trial_and_records_none_twice(evaluation: Evaluation) -> None:
-    evaluation.write("sleep 0.5; echo done")
+def check_right(records: list[dict[str, Any]]) -> None:
+    """Each record tells of an agent that did its work and was graded for it."""
+    for record in records:
+        assert record["status"] == "success", record["errorInfo"]
+        assert "done" in record["trajectory"]["output"]
+        assert (record["gradeResult"]["passed"], record["gradeResult"]["score"]) == (True, 1)
+
+
+def killed_with_an_agent(evaluation: Evaluation, chance: random.Random) -> psutil.Process:
+    """Kill a worker while an agent of it runs, so that at least one trial is certainly lost with it."""
+    while True:
+        until(lambda: len(evaluation.workers()) == 2)
+        victim = chance.choice(evaluation.workers())
+        # While the worker stands still it can deliver nothing.
+        victim.suspend()
+        if any(evaluation.mark in _command_line(child) for child in victim.children()):
+            victim.kill()
+            return victim
+        victim.resume()
+
+
+def test_a_worker_killed_at_a_random_moment_loses_no_trial_and_records_none_twice(evaluation: Evaluation) -> None:
+    seed = secrets.randbelow(2**32)
+    print(f"seed {seed}")
+    chance = random.Random(seed)
+    evaluation.write("sleep 0.$(($$ % 5 + 3)); echo done")
     process = evaluation.run()
-    until(lambda: evaluation.recorded() >= 5)
-    victim = evaluation.workers()[0]
-    victim.kill()
+    moment = chance.randrange(TRIALS * 3 // 4)
+    until(lambda: evaluation.recorded() >= moment)
+    victim = killed_with_an_agent(evaluation, chance)
     assert evaluation.finish(process) == (0, [])
     records = trials_of(evaluation)
-    assert {record["status"] for record in records} == {"success"}
-    assert all(record["gradeResult"]["passed"] for record in records)
+    check_right(records)
     again = [record for record in records if record["attempts"] > 1]
     assert again
     for record in again:
@@ -159,12 +188,15 @@ def test_a_killed_driver_leaves_nothing_running_and_a_run_to_continue(evaluation
     process.kill()
     process.communicate()
     evaluation.check_nothing_is_left()
-    before = evaluation.recorded()
-    assert 5 <= before < TRIALS
+    results = run_dir(evaluation.root) / "results.jsonl"
+    before = results.read_bytes()
+    assert 5 <= len(before.splitlines()) < TRIALS
     directory = str(run_dir(evaluation.root).relative_to(evaluation.root))
     code, _ = evaluation.finish(evaluation.start("--resume", directory))
     assert code == 0
-    assert {record["status"] for record in trials_of(evaluation)} == {"success"}
+    # What was recorded before stays as it is; the whole is the set that a run without a break would have given.
+    assert results.read_bytes().startswith(before)
+    check_right(trials_of(evaluation))
     evaluation.check_nothing_is_left()
 
 
