@@ -1,85 +1,175 @@
-"""What a trial costs on a cluster of this machine beside one on `local`.
+"""What a trial costs on a cluster of this machine beside one on `local`: the figures of `docs/guide/cluster.md`.
 
-Run with `-s -m heavy` to see the figures. The agent does nothing, so all that is measured is overhead.
+Run with `-s -m heavy` to see them. The agent does nothing, so all that is measured is overhead. Processor time and
+memory hardly depend on what else the machine does; trials a second do.
 """
 
 from __future__ import annotations
 
 import json
-import threading
+import os
+import subprocess
+import sys
 import time
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
-
-from vally.testing import CliResult, run_cli
-from vally_backend_ray import link
+from programs import check_closed, finish, records_of, run_dir
 
 pytest.importorskip("ray")
 pytestmark = [pytest.mark.heavy, pytest.mark.xdist_group("ray")]
 TRIALS = 500
+MANY = 3000
+RUNS = 500
+"""Trials of each stimulus."""
+
+WARM = 100
+"""Trials after which all processes have loaded what they need."""
+
+MOST_GROWTH = 16 * 2**20
+LOOK_S = 0.2
+ROLES = {"ray::Worker": "worker", "vally_backend_ray.bridge": "bridge"}
+PROGRAM = """
+import atexit, pathlib, runpy
+from vally_backend_ray import link
+
+sent, framed = [], link.framed
+
+def counted(value):
+    data = framed(value)
+    sent.append(len(data))
+    return data
+
+link.framed = counted
+atexit.register(lambda: pathlib.Path("sent").write_text(str(sum(sent))))
+runpy.run_module("vally", run_name="__main__")
+"""
 
 
-class Watch:
-    """Looks at processes of workers until it is told to stop: the most memory of one, in bytes."""
+@dataclass
+class Usage:
+    """Processor seconds of the processes of one kind so far, and resident bytes of the largest."""
 
-    def __init__(self) -> None:
-        self.most = 0
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._look)
-
-    def __enter__(self) -> Watch:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join()
-
-    def _look(self) -> None:
-        while not self._stop.wait(0.5):
-            for process in psutil.Process().children(recursive=True):
-                with suppress(psutil.Error):
-                    if any("ray::Worker" in word for word in process.cmdline()):
-                        self.most = max(self.most, process.memory_info().rss)
+    seconds: float = 0.0
+    memory: int = 0
 
 
-def evaluate(root: Path, backend: str) -> CliResult:
-    stimuli = [
-        {"name": "s", "prompt": "hello", "graders": [{"type": "output-contains", "config": {"substring": "hello"}}]}
-    ]
-    spec = {"name": "e", "defaults": {"executor": "mock", "runs": TRIALS}, "stimuli": stimuli}
+Look = tuple[int, dict[str, Usage]]
+"""How many trials were recorded, and what the processes had used by then."""
+
+
+@dataclass
+class Figures:
+    """What was seen of a run; `around_s` is the time before and after its trials."""
+
+    trials: int
+    duration_s: float = 0.0
+    around_s: float = 0.0
+    out_bytes: int = 0
+    back_bytes: int = 0
+    looks: list[Look] = field(default_factory=list)
+
+    def milliseconds(self, role: str) -> float:
+        """Processor time of a trial in the processes of one kind, start and end left out."""
+        (few, before), (many, after) = self._warm[0], self._warm[-1]
+        return (after[role].seconds - before[role].seconds) / (many - few) * 1000
+
+    def memory(self, role: str) -> tuple[int, int]:
+        """Bytes when all is loaded, and the most of all later looks."""
+        seen = [usage[role].memory for _, usage in self._warm]
+        return seen[0], max(seen)
+
+    @property
+    def _warm(self) -> list[Look]:
+        return [look for look in self.looks if look[0] >= WARM and set(look[1]) == {"driver", *ROLES.values()}]
+
+
+def measured(root: Path, backend: str, trials: int) -> Figures:
+    """Run an eval of an agent that does nothing, and look at all processes of it meanwhile."""
+    graders = [{"type": "output-contains", "config": {"substring": "hello"}}]
+    stimuli = [{"name": f"s{number}", "prompt": "hello", "graders": graders} for number in range(trials // RUNS)]
+    root.mkdir()
+    spec = {"name": "e", "defaults": {"executor": "mock", "runs": RUNS}, "stimuli": stimuli}
     (root / "eval.yaml").write_text(json.dumps(spec))
-    return run_cli(["eval", "-e", "eval.yaml", "--backend", backend, "--workers", "8", "--require-pass"], cwd=root)
-
-
-def figures(run: CliResult) -> dict[str, Any]:
-    """The summary of a run, after it is clear that it ran what it should."""
-    assert run.exit_code == 0, run.stderr
-    *trials, summary = run.records
-    assert len({record["itemId"] for record in trials}) == len(trials) == TRIALS
-    found: dict[str, Any] = summary
+    words = ["eval", "-e", "eval.yaml", "--backend", backend, "--workers", "8", "--output-dir", "out"]
+    environ = {"PATH": os.environ["PATH"], "HOME": str(root), "VALLY_CACHE_DIR": str(root / "cache")}
+    found = Figures(trials)
+    began = time.monotonic()
+    with (root / "said").open("wb") as said:
+        process = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, *words],
+            cwd=root,
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=said,
+        )
+    while process.poll() is None:
+        found.looks.append((_recorded(root), _usage(process.pid)))
+        time.sleep(LOOK_S)
+    code, _, _ = finish(process)
+    assert code == 0, (root / "said").read_text()
+    check_closed(records := records_of(root), trials)
+    assert all(record["gradeResult"]["passed"] for record in records[:-1])
+    found.duration_s = records[-1]["durationMs"] / 1000
+    found.around_s = time.monotonic() - began - found.duration_s
+    found.out_bytes = int((root / "sent").read_text())
+    found.back_bytes = (run_dir(root) / "results.jsonl").stat().st_size
     return found
 
 
-def test_overhead_of_a_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sent: list[int] = []
-    framed = link.framed
-    monkeypatch.setattr(link, "framed", lambda value: sent.append(len(data := framed(value))) or data)
-    began = time.monotonic()
-    local = figures(evaluate(tmp_path, "local"))["durationMs"] / TRIALS
-    between = time.monotonic()
-    with Watch() as watch:
-        cluster = figures(evaluate(tmp_path, "ray"))["durationMs"] / TRIALS
-    ended = time.monotonic()
-    around = ended - between - cluster * TRIALS / 1000
-    assert watch.most > 0
-    print(
-        f"\n{TRIALS} trials, 8 at once: local {local:.1f} ms, ray {cluster:.1f} ms a trial, "
-        f"ratio {cluster / local:.1f}; "
-        f"start and end of the cluster {around:.1f} s (of all {ended - began:.1f} s); "
-        f"{sum(sent) / TRIALS / 1024:.1f} KiB sent to the bridge a trial; a worker has {watch.most / 2**20:.0f} MiB"
+def _recorded(root: Path) -> int:
+    with suppress(OSError, ValueError):
+        return (run_dir(root) / "results.jsonl").read_bytes().count(b"\n")
+    return 0
+
+
+def _usage(pid: int) -> dict[str, Usage]:
+    found: dict[str, Usage] = {}
+    with suppress(psutil.Error):
+        driver = psutil.Process(pid)
+        for process in (driver, *driver.children(recursive=True)):
+            with suppress(psutil.Error):
+                command = " ".join(process.cmdline())
+                role = next((role for word, role in ROLES.items() if word in command), None)
+                role = "driver" if process.pid == pid else role
+                if role is not None:
+                    usage, times = found.setdefault(role, Usage()), process.cpu_times()
+                    usage.seconds += times.user + times.system
+                    usage.memory = max(usage.memory, process.memory_info().rss)
+    return found
+
+
+def told(found: Figures) -> str:
+    """The figures of a run on a cluster."""
+    time_of = ", ".join(f"{role} {found.milliseconds(role):.1f} ms" for role in ("worker", "driver", "bridge"))
+    memory_of = ", ".join(
+        f"{role} {first / 2**20:.0f} to {most / 2**20:.0f} MiB"
+        for role, (first, most) in ((role, found.memory(role)) for role in ("worker", "driver", "bridge"))
     )
+    return (
+        f"{found.trials} trials: {found.trials / found.duration_s:.0f} a second; processor time of one: {time_of}; "
+        f"memory after {WARM} trials and at most: {memory_of}; {found.out_bytes / found.trials / 1024:.1f} KiB to the "
+        f"bridge and {found.back_bytes / found.trials / 1024:.1f} KiB of records a trial; "
+        f"start and end {found.around_s:.1f} s"
+    )
+
+
+def test_overhead_of_a_trial(tmp_path: Path) -> None:
+    local = measured(tmp_path / "local", "local", TRIALS)
+    cluster = measured(tmp_path / "ray", "ray", TRIALS)
+    # What every process uses was seen, or the figures would say nothing.
+    for role in ("driver", *ROLES.values()):
+        assert cluster.milliseconds(role) > 0
+    print(f"\nlocal: {TRIALS} trials, {TRIALS / local.duration_s:.0f} a second\nray: {told(cluster)}")
+
+
+def test_memory_does_not_grow_with_trials(tmp_path: Path) -> None:
+    cluster = measured(tmp_path / "ray", "ray", MANY)
+    print(f"\nray: {told(cluster)}")
+    for role in ("driver", *ROLES.values()):
+        first, most = cluster.memory(role)
+        assert most - first < MOST_GROWTH, f"{role}: from {first / 2**20:.0f} to {most / 2**20:.0f} MiB"
