@@ -150,8 +150,16 @@ def test_a_cassette_is_recorded_and_replayed(tmp_path: Path, llm: MockLlm) -> No
     del second.env["MODEL_KEY"]
     second.set_up("http://127.0.0.1:9", *lines, cassette="replay", cassetteMatch="strict")
     asked = len(llm.requests)
-    record = second.trial()
+    record = second.trial("--backend-args", "network=none")
     assert "made\n" in results(record)
     assert "made\n" in recorded
     assert record["trajectory"]["metadata"]["cassette"] == "replay"
     assert len(llm.requests) == asked
+
+
+def test_a_replay_names_its_provider_too(project: Project) -> None:
+    project.set_up(None, CREATE, cassette="replay")
+    result = project.run("--backend-args", "network=none")
+    assert result.exit_code == 1
+    assert "executor 'copilot-sdk': 'cassette: replay' needs 'provider' [invalid-executor-config]" in result.stderr
+    assert not (project.root / "out").exists()

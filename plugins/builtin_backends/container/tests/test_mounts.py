@@ -28,7 +28,7 @@ class Installed(ScriptedExecutor):
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    for name in ("project", "home/.tool/bin", "tmp", "cache", "work", "tools"):
+    for name in ("project", "home/.tool/bin", "tmp", "cache", "workspace", "tools"):
         (tmp_path / name).mkdir(parents=True)
     (tmp_path / "project" / "eval.yaml").write_text("name: e")
     return tmp_path
@@ -144,19 +144,19 @@ def test_a_project_in_the_place_of_the_system_is_refused(tree: Path) -> None:
 
 def test_nothing_is_mounted_in_the_workspace(tree: Path) -> None:
     item, options = trial_item(tree / "project", stimulus()), trial_options(ScriptedExecutor(), [])
-    made = sights(tree, mount=f"{tree}/tools:{tree}/work/tools")
+    made = sights(tree, mount=f"{tree}/tools:{tree}/workspace/tools")
     with pytest.raises(BackendError, match="nothing can be mounted in the workspace"):
-        made.common(item, options, [tree / "work"], tree / "tmp")
+        made.common(item, options, [tree / "workspace"], tree / "tmp")
 
 
 def test_temporary_directories_are_the_trial_s(tree: Path) -> None:
     item, options = trial_item(tree / "project", stimulus()), trial_options(ScriptedExecutor(), [])
-    mounts = {mount.target: mount for mount in sights(tree).common(item, options, [tree / "work"], tree / "tmp")}
+    mounts = {mount.target: mount for mount in sights(tree).common(item, options, [tree / "workspace"], tree / "tmp")}
     for place in ("/tmp", "/var/tmp"):
         source = mounts[Path(place)].source
         assert source.parent == tree / "tmp"
         assert source.stat().st_mode & 0o7777 == 0o1777
-    assert mounts[tree / "work"] == Mount(tree / "work", tree / "work", read_only=False)
+    assert mounts[tree / "workspace"] == Mount(tree / "workspace", tree / "workspace", read_only=False)
 
 
 def test_one_mount_for_each_place() -> None:

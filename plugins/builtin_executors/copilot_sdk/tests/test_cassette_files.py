@@ -52,7 +52,7 @@ def exchange(n: int = 0, **fields: Any) -> Exchange:
 
 
 def places(root: Path) -> Places:
-    return Places({"work": root / "trial" / "work", "trial": root / "trial"}, root / "trial", "the-trial-id")
+    return Places({"work": root / "trial" / "files", "trial": root / "trial"}, root / "trial", "the-trial-id")
 
 
 @given(bodies=st.lists(TEXTS, max_size=4), agent=st.integers(0, 9), status=st.integers(100, 599))
@@ -121,11 +121,11 @@ def test_where_it_lies(tmp_path: Path) -> None:
 @given(before=TEXTS, after=TEXTS)
 def test_paths_come_back_as_those_of_another_trial(before: str, after: str) -> None:
     first, second = places(Path("/first/place")), places(Path("/second"))
-    text = f"{before} /first/place/trial/work/a.txt /first/place/trial/copilot-0/home the-trial-id {after}"
+    text = f"{before} /first/place/trial/files/a.txt /first/place/trial/copilot-0/home the-trial-id {after}"
     stored = first.without_paths(text)
     if "/first" not in before + after:
         assert "/first" not in stored
-    assert second.with_paths(stored).count("/second/trial/work/a.txt") >= 1
+    assert second.with_paths(stored).count("/second/trial/files/a.txt") >= 1
     assert "/second/trial/copilot-" in second.with_paths(stored)
 
 
