@@ -139,13 +139,16 @@ async def connect(path: Path) -> anyio.abc.SocketStream:
     if sys.platform != "linux":
         return await anyio.connect_unix(path)
     directory = os.open(path.parent, os.O_RDONLY)
+    made = socket.socket(socket.AF_UNIX)
     try:
-        made = socket.socket(socket.AF_UNIX)
         made.connect(f"/proc/self/fd/{directory}/{path.name}")
-        made.setblocking(False)
-        return await anyio.abc.SocketStream.from_socket(made)
+    except OSError:
+        made.close()
+        raise
     finally:
         os.close(directory)
+    made.setblocking(False)
+    return await anyio.abc.SocketStream.from_socket(made)
 
 
 @dataclass

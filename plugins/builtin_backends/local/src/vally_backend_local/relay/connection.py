@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 import anyio
-import anyio.abc
 import h11
 import httpx2
 
 from vally_backend_local.relay.answers import AMBIGUOUS, SLOW, Refusal
 from vally_backend_local.relay.limits import Limits
+from vally_backend_local.relay.streams import Stream
 from vally_backend_local.relay.upstream import Answer, Upstream
 
 PIECE_BYTES = 65536
-_GONE = (anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream, OSError)
 
 
 class Lost(Exception):
@@ -24,7 +23,7 @@ class Lost(Exception):
 class Connection:
     """Serves the requests of one stream, one after the other."""
 
-    def __init__(self, stream: anyio.abc.SocketStream, upstream: Upstream, limits: Limits) -> None:
+    def __init__(self, stream: Stream, upstream: Upstream, limits: Limits) -> None:
         self._stream = stream
         self._upstream = upstream
         self._limits = limits
@@ -37,10 +36,10 @@ class Connection:
             while await self._next():
                 self._state.start_next_cycle()
             await self._linger()
-        except (Lost, *_GONE):
+        except (Lost, OSError):
             return
         finally:
-            await self._stream.aclose()
+            self._stream.close()
 
     async def _next(self) -> bool:
         """Serve one request; tells whether there may be another."""
@@ -91,7 +90,7 @@ class Connection:
         await self._body_is_read.wait()
         try:
             gone = not await self._receive()
-        except _GONE:
+        except OSError:
             gone = True
         if gone:
             scope.cancel()
@@ -106,7 +105,7 @@ class Connection:
                     await self._answer(answer)
         except (TimeoutError, h11.RemoteProtocolError) as error:
             return error
-        except (Lost, *_GONE, httpx2.HTTPError, h11.LocalProtocolError):
+        except (Lost, OSError, httpx2.HTTPError, h11.LocalProtocolError):
             # An answer that was cut short must not look whole, so that nothing follows.
             return Lost()
         return None
@@ -132,10 +131,10 @@ class Connection:
     async def _linger(self) -> None:
         """Read what the client is still sending: closing before that could take the answer from it."""
         with anyio.move_on_after(self._limits.linger_s):
-            await self._stream.send_eof()
+            self._stream.send_eof()
             left = self._limits.unread_bytes
-            while left > 0:
-                left -= len(await self._stream.receive(PIECE_BYTES))
+            while left > 0 and (piece := await self._stream.receive(PIECE_BYTES)):
+                left -= len(piece)
 
     async def _body(self) -> AsyncIterator[bytes]:
         """The body of a request as it arrives; raises TimeoutError and h11.RemoteProtocolError."""
@@ -160,10 +159,7 @@ class Connection:
 
     async def _receive(self) -> bool:
         """Read a piece; tells whether there was one."""
-        try:
-            piece = await self._stream.receive(PIECE_BYTES)
-        except anyio.EndOfStream:
-            piece = b""
+        piece = await self._stream.receive(PIECE_BYTES)
         self._state.receive_data(piece)
         return bool(piece)
 

@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 import anyio
-import anyio.abc
 
 from vally_backend_local.relay.connection import Connection
 from vally_backend_local.relay.limits import Limits
+from vally_backend_local.relay.streams import Stream, accepted
 from vally_backend_local.relay.upstream import Upstream
 
 BACKLOG = 128
@@ -32,25 +32,32 @@ class Relay:
         self._limits = limits
 
     def discard(self) -> None:
-        """Close what `serve` would have served on."""
+        """Close what `serve` serves on."""
         self._socket.close()
 
     async def serve(self) -> None:
         """Serve until cancelled."""
-        listener = await anyio.abc.SocketListener.from_socket(self._socket)
         try:
             async with anyio.create_task_group() as tasks:
                 # Whoever waits for a place costs no descriptor.
                 places = anyio.Semaphore(self._limits.connections)
                 while True:
                     await places.acquire()
-                    tasks.start_soon(self._connection, await _accepted(listener), places)
+                    tasks.start_soon(self._connection, await self._next(), places)
         finally:
+            self.discard()
             with anyio.CancelScope(shield=True):
-                await listener.aclose()
                 await self._upstream.close()
 
-    async def _connection(self, stream: anyio.abc.SocketStream, places: anyio.Semaphore) -> None:
+    async def _next(self) -> Stream:
+        while True:
+            try:
+                return await accepted(self._socket)
+            except OSError as error:
+                _LOG.debug("the model relay could not take a connection: %s", error)
+                await anyio.sleep(_PAUSE_S)
+
+    async def _connection(self, stream: Stream, places: anyio.Semaphore) -> None:
         try:
             await Connection(stream, self._upstream, self._limits).serve()
         except Exception:
@@ -58,15 +65,6 @@ class Relay:
             _LOG.debug("a connection of the model relay failed", exc_info=True)
         finally:
             places.release()
-
-
-async def _accepted(listener: anyio.abc.SocketListener) -> anyio.abc.SocketStream:
-    while True:
-        try:
-            return await listener.accept()
-        except OSError as error:
-            _LOG.debug("the model relay could not take a connection: %s", error)
-            await anyio.sleep(_PAUSE_S)
 
 
 def _listening(path: Path) -> socket.socket:

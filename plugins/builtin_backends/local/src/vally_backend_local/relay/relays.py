@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import anyio
 import anyio.abc
@@ -114,35 +113,9 @@ async def _serve(
             warn(f"the model relay failed: {error}")
 
 
-class _ErrorsOfLoop:
-    """Handles errors of an event loop, without those of Unix sockets that have data just when nobody reads any more.
-
-    anyio sets the result of a reader that was cancelled meanwhile, and nothing is lost by that.
-    """
-
-    def __init__(self, before: Callable[[asyncio.AbstractEventLoop, dict[str, Any]], object] | None) -> None:
-        self._before = before
-
-    def __call__(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        if isinstance(context.get("exception"), asyncio.InvalidStateError):
-            return
-        if self._before is None:
-            loop.default_exception_handler(context)
-        else:
-            self._before(loop, context)
-
-
-def _forgive_cancelled_readers() -> None:
-    loop = asyncio.get_running_loop()
-    before = loop.get_exception_handler()
-    if not isinstance(before, _ErrorsOfLoop):
-        loop.set_exception_handler(_ErrorsOfLoop(before))
-
-
 @asynccontextmanager
 async def model_relays(limits: Limits | None = None) -> AsyncIterator[ModelRelays]:
     """The relays of one trial, which end with the context at the latest."""
-    _forgive_cancelled_readers()
     try:
         async with anyio.create_task_group() as tasks:
             try:
