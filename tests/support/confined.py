@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from programs import records_of
+from containers import Engine, podman
+from programs import records_of, until
 
+from vally.processes import find_marked
 from vally.testing import CliResult, run_cli
 
 EXPECTED = "the expected answer is 42"
@@ -23,7 +26,7 @@ JUDGE_KEY = "canary-41c7-judge-key"
 class Project:
     """A project with secrets, and runs on a backend of agents that are shell scripts.
 
-    `words` and `env` belong to every run on that backend.
+    `words` and `env` belong to every run on that backend; `left` lists what is left of all runs outside of vally.
     """
 
     def __init__(
@@ -32,9 +35,11 @@ class Project:
         self.backend = backend
         self.words = list(words)
         self._env = dict(env or {})
+        self.left: Callable[[], Sequence[str]] = list
         self.root = root / "project"
         self.outside = root / "outside"
-        for path in (self.root, self.outside):
+        self.home, self.tmp, self.cache = root / "home", root / "tmp", root / "cache"
+        for path in (self.root, self.outside, self.home, self.tmp):
             path.mkdir()
         (self.root / "expected.txt").write_text(EXPECTED)
 
@@ -59,6 +64,21 @@ class Project:
         assert "Traceback" not in result.stderr
         return result
 
+    def start(self, script: str, mark: str) -> subprocess.Popen[bytes]:
+        """A run in a process of its own, whose agent has begun to wait and leaves something in the background."""
+        self.write(self.stimulus(f"setsid sleep 600 & {script}"), env={"RUN_MARK": mark})
+        own = {"HOME": str(self.home), "TMPDIR": str(self.tmp), "VALLY_CACHE_DIR": str(self.cache)}
+        run = subprocess.Popen(
+            [sys.executable, "-m", "vally", *self.arguments()],
+            cwd=self.root,
+            env={"PATH": os.environ["PATH"], **own, **self._env},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        until(lambda: len(find_marked(None, [("RUN_MARK", mark)])) > 3)
+        return run
+
     def records(self) -> list[dict[str, Any]]:
         return records_of(self.root)[:-1]
 
@@ -78,6 +98,28 @@ class Project:
         return str(record["trajectory"]["output"])
 
 
+def args(*values: str) -> list[str]:
+    """Arguments of a backend as options of the command line."""
+    return [word for value in values for word in ("--backend-args", value)]
+
+
+@contextlib.contextmanager
+def confined_project(backend: str, root: Path) -> Iterator[Project]:
+    """A project whose agents are confined by `sandbox` or `container`; nothing may be left of them afterwards."""
+    made = Project(root, backend) if backend == "sandbox" else _in_containers(root, backend, podman())
+    yield made
+    assert list(made.outside.iterdir()) == []
+    assert not made.left()
+
+
+def _in_containers(root: Path, backend: str, engine: Engine) -> Project:
+    # Other test processes use the same storage.
+    label = f"vally.test={os.getpid()}"
+    made = Project(root, backend, [*engine.words, *args(f"engine-arg=--label={label}")], engine.env)
+    made.left = lambda: engine.containers(label)
+    return made
+
+
 def shell_grader(line: str) -> dict[str, Any]:
     return {"type": "run-command", "config": {"command": "sh", "args": ["-c", line]}}
 
@@ -94,7 +136,11 @@ READS = {
     "cache": "ls {cache} | grep .",
     "environment-of-vally": "cat /proc/*/environ | tr '\\0' '\\n' | grep canary",
     "command-line-of-vally": "cat /proc/*/cmdline | tr '\\0' ' ' | grep '[e]val.yaml'",
-    "other-trials": "ls -d {tmp}/vally-trial-*/home {tmp}/vally-run-*/* | grep -v $(basename $(dirname $HOME))",
+    "other-trials": "ls -d {tmp}/vally-*-other",
+    "root-of-this-machine": "ls -d /proc/*/root{root}",
+    "socket-of-an-engine": "ls -d /run/docker.sock /run/podman/* /var/run/docker.sock",
+    "disks": "ls /dev/vd* /dev/sd* /dev/nvme* /dev/mem | grep .",
+    "record-of-the-beginning": "ls -A $HOME/../git | grep .",
 }
 
 
@@ -109,40 +155,6 @@ for name in assets mcp.json prompt-1.txt usage-1.json; do ln -s {outside}/$name 
 LOOKS = "for place in /tmp /var/tmp /dev/shm $HOME $TMPDIR; do cat $place/canary; echo x > $place/$1; done 2>/dev/null"
 
 
-def assert_links_lead_nowhere(project: Project) -> None:
-    """What an agent puts in the place of its directories is followed by nobody who could reach more than the agent."""
-    canary = project.outside / "canary"
-    canary.write_text("REACHED")
-    commands = {"command": ["/bin/sh", "-c", "sh -s 2>&1"], "continueCommand": ["/bin/sh", "{prompt_file}"]}
-    grading = {"files": [{"src": "expected.txt", "dest": "given.txt", "dest_root": "assets"}]}
-    turns = [REPLACES.format(outside=project.outside), f"set -- agent; {LOOKS}; echo end"]
-    grader = {"type": "run-command", "config": {"command": f"set -- grader; {LOOKS}; cat $EVALUATE_ASSETS/given.txt"}}
-    stimulus = {"name": "s", "turns": turns, "graders": [grader, shell_grader(f"set -- again; {LOOKS}; true")]}
-    defaults = {"executor": {"name": "command", "config": commands}}
-    spec = {"name": "e", "defaults": defaults, "grading_environment": grading, "stimuli": [stimulus]}
-    (project.root / "eval.yaml").write_text(json.dumps(spec))
-    project.evaluate()
-    (record,) = project.records()
-    assert record["status"] == "success", record.get("errorInfo")
-    assert record["trajectory"]["output"].strip() == "end"
-    assert record["gradeResult"]["passed"], record["gradeResult"]
-    assert "REACHED" not in json.dumps(record)
-    assert [path.name for path in project.outside.iterdir()] == ["canary"]
-    canary.unlink()
-
-
-def assert_results_may_lie_in_the_project(project: Project) -> None:
-    """What is kept of a trial before it is graded is no obstacle for graders, and they cannot see it."""
-    look = f"cat made.txt {project.root}/expected.txt && ! find {project.root}/out -type f | grep ."
-    kept = {"type": "diff-contains", "config": {"value": "made.txt"}}
-    project.write(project.stimulus("echo hello > made.txt", kept, shell_grader(look)))
-    project.evaluate()
-    (record,) = project.records()
-    assert record["gradeResult"]["passed"], record["gradeResult"]
-    (patch,) = (project.root / "out").rglob("workspace.patch")
-    assert "made.txt" in patch.read_text()
-
-
 SOCKET = """{python} - <<'END'
 import socket
 try:
@@ -150,7 +162,8 @@ try:
     print("REACHED")
 except OSError as error:
     print(error)
-END"""
+END
+tail -n +3 /proc/net/dev | cut -d: -f1; tail -n +2 /proc/net/route"""
 
 
 FORK_BOMB = """{python} - <<'END'
