@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -109,6 +110,17 @@ def test_a_program_that_cannot_be_started_is_told(program: str, reason: str, per
     error = read_report(one.report).error(program)
     assert (error.errno_name, out, err) == (reason, b"", b"")
     assert error.message.startswith(f"cannot start '{program}': ")
+
+
+@pytest.mark.parametrize("perl", LAUNCHERS)
+def test_a_program_without_its_interpreter_was_started_where_nobody_waits(perl: str | None, tmp_path: Path) -> None:
+    program = tmp_path / "program"
+    program.write_text("#!/no/such/interpreter\n")
+    program.chmod(0o755)
+    one = Launch(perl, tmp_path, [str(program)], {})
+    assert one.finish()[0] == 127
+    found = read_report(one.report)
+    assert (found.session is None, found.problem) == ((False, None) if perl is None else (True, errno.ENOENT))
 
 
 @pytest.mark.parametrize("perl", LAUNCHERS)
