@@ -10,10 +10,8 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, PlainValidator, field_validator, model_validator
 
 from vally import AgentNetwork, parse_duration
-from vally_backend_local import LocalArgs, parse_size
+from vally_backend_local import LocalArgs, Memory, ProcessCount
 
-LEAST_MEMORY = 64 * 2**20
-"""With less than this hardly any program can be loaded."""
 _NETWORK = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(:[A-Za-z0-9_][A-Za-z0-9_.-]*)?")
 _RESERVED_TARGETS = tuple(map(Path, ("/proc", "/sys", "/dev")))
@@ -38,12 +36,6 @@ class Mount:
     source: Path
     target: Path
     read_only: bool = True
-
-
-def _count(value: object) -> int:
-    if isinstance(value, str) and re.fullmatch(r"[1-9]\d{0,6}", value.strip()):
-        return int(value)
-    raise ValueError(f"a number of processes such as '512' is expected, not {value!r}")
 
 
 def _cpus(value: object) -> float:
@@ -101,19 +93,10 @@ def _user(value: object) -> str:
     raise ValueError(f"a user as in '1000', '1000:1000' or 'node' is expected, not {value!r}")
 
 
-def _memory(value: object) -> int:
-    size = parse_size(value)
-    if size < LEAST_MEMORY:
-        raise ValueError("'memory' must be at least 64m")
-    return size
-
-
-Count = Annotated[int, BeforeValidator(_count)]
 Cpus = Annotated[float, BeforeValidator(_cpus)]
 Seconds = Annotated[float, BeforeValidator(_duration)]
 Network = Annotated[str, BeforeValidator(_network)]
 User = Annotated[str, BeforeValidator(_user)]
-Memory = Annotated[int, BeforeValidator(_memory)]
 # Not before another check: that of JSON takes neither paths nor tuples, only texts.
 Words = Annotated[tuple[str, ...], PlainValidator(_words, json_schema_input_type=str | list[str])]
 Mounts = Annotated[tuple[Mount, ...], PlainValidator(_mounts, json_schema_input_type=str | list[str])]
@@ -139,7 +122,7 @@ class ContainerArgs(LocalArgs):
     setup_network: Network = "bridge"
     memory: Memory = 4 * 2**30
     cpus: Cpus | None = None
-    pids: Count = 512
+    pids: ProcessCount = 512
     mount: Mounts = ()
     user: User | None = None
     platform: str | None = Field(default=None, min_length=1)

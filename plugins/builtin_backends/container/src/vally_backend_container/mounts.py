@@ -15,7 +15,7 @@ from vally_backend_local import (
     own_installation,
     project_places,
     run_places,
-    server_places,
+    servers_shown,
     shows_any,
 )
 
@@ -58,17 +58,8 @@ class Sights:
         """What the agent's has besides. Raises BackendError when an MCP server starts where it must not look."""
         secret = self._secret(item, options)
         paths = [path for path in host_paths(options) if not shows_any(path, secret)]
-        for name, server in item.stimulus.merged_environment.mcp_servers.items():
-            for path in server_places(item, server):
-                if not shows_any(path, secret):
-                    paths.append(path)
-                elif not self.is_mounted(path):
-                    raise BackendError(
-                        f"MCP server '{name}' starts in '{path}', where the agent could read the eval; "
-                        f"give the server a 'cwd' of its own, or allow it with --backend-args mount={path}:{path}:ro",
-                        code="unsupported-option",
-                    )
-        return _read_only(paths)
+        servers = servers_shown(item, secret, is_asked_for=self.is_mounted, argument="mount={path}:{path}:ro")
+        return _read_only([*paths, *servers])
 
     def graders(self, item: TrialItem, options: TrialOptions) -> tuple[list[Mount], list[Path]]:
         """What a grader's has besides, and what is hidden in it. Raises BackendError."""

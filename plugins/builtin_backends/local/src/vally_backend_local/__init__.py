@@ -6,7 +6,7 @@ Other backends use the names of this package only, not those of its modules. Eac
 |---|---|
 | `LocalBackend` | base of a backend whose trials have workspaces as here, but whose processes are started otherwise |
 | `LocalArgs`, `BackendArgs` | its arguments, to be extended, and what arguments of any backend are |
-| `Size`, `parse_size` | byte sizes such as `512m` |
+| `Size`, `Memory`, `ProcessCount` | byte sizes such as `512m`, and limits of what programs may use |
 | `RunResources`, `temporary_directory` | what the trials of a run share: caches, limits, the guardian |
 | `Trial`, `LocalOutcome` | one trial from an empty workspace to its outcome |
 | `Place`, `TrialDirectories`, `fresh_directory` | which trial it is, and where |
@@ -15,7 +15,7 @@ Other backends use the names of this package only, not those of its modules. Eac
 | `GRADER_INPUT`, `withheld_variables` | what graders are told, and what they do not get of the environment |
 | `proxy_variables` | what agents without the network of this machine do not get of it |
 | `project_places`, `run_places`, `home_places`, `shows_any` | places that agents must not see |
-| `host_paths`, `own_installation`, `server_places` | places that they need all the same |
+| `host_paths`, `own_installation`, `servers_shown` | places that they need all the same |
 | `model_relays`, `ModelRelays`, `Forward` | the way of an agent without network to its model, and to nothing else |
 | `forwarder_command`, `FORWARDERS`, `ForwarderKind` | its end where the agent runs, by Python, Node or socat |
 | `forwarder_source`, `forwarder_words` | the same for a launcher that brings its own Python |
@@ -28,9 +28,9 @@ from vally import lazy_names
 
 _NAMES = {
     "vally_backend_local.backend": "LocalBackend",
-    "vally_backend_local.config": "BackendArgs LocalArgs Size parse_size",
+    "vally_backend_local.config": "BackendArgs LocalArgs Memory ProcessCount Size",
     "vally_backend_local.confining": (
-        "GRADER_INPUT home_places host_paths own_installation project_places run_places server_places shows_any "
+        "GRADER_INPUT home_places host_paths own_installation project_places run_places servers_shown shows_any "
         "proxy_variables withheld_variables"
     ),
     "vally_backend_local.copying": "remove_tree",

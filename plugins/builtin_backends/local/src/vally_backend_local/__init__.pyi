@@ -3,8 +3,9 @@
 from vally_backend_local.backend import LocalBackend as LocalBackend
 from vally_backend_local.config import BackendArgs as BackendArgs
 from vally_backend_local.config import LocalArgs as LocalArgs
+from vally_backend_local.config import Memory as Memory
+from vally_backend_local.config import ProcessCount as ProcessCount
 from vally_backend_local.config import Size as Size
-from vally_backend_local.config import parse_size as parse_size
 from vally_backend_local.confining import GRADER_INPUT as GRADER_INPUT
 from vally_backend_local.confining import home_places as home_places
 from vally_backend_local.confining import host_paths as host_paths
@@ -12,7 +13,7 @@ from vally_backend_local.confining import own_installation as own_installation
 from vally_backend_local.confining import project_places as project_places
 from vally_backend_local.confining import proxy_variables as proxy_variables
 from vally_backend_local.confining import run_places as run_places
-from vally_backend_local.confining import server_places as server_places
+from vally_backend_local.confining import servers_shown as servers_shown
 from vally_backend_local.confining import shows_any as shows_any
 from vally_backend_local.confining import withheld_variables as withheld_variables
 from vally_backend_local.copying import remove_tree as remove_tree

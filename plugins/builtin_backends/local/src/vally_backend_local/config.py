@@ -24,6 +24,27 @@ def parse_size(value: object) -> int:
 Size = Annotated[int, BeforeValidator(parse_size)]
 
 
+LEAST_MEMORY = 64 * 2**20
+"""With less than this hardly any program can be loaded."""
+
+
+def _memory(value: object) -> int:
+    size = parse_size(value)
+    if size < LEAST_MEMORY:
+        raise ValueError("'memory' must be at least 64m")
+    return size
+
+
+def _count(value: object) -> int:
+    if isinstance(value, str) and re.fullmatch(r"[1-9]\d{0,6}", value.strip()):
+        return int(value)
+    raise ValueError(f"a number of processes such as '256' is expected, not {value!r}")
+
+
+Memory = Annotated[int, BeforeValidator(_memory)]
+ProcessCount = Annotated[int, BeforeValidator(_count)]
+
+
 def _kebab(name: str) -> str:
     return name.replace("_", "-")
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import vally
-from vally import McpServer, TrialItem, TrialOptions, candidate_variables
+from vally import BackendError, McpServer, TrialItem, TrialOptions, candidate_variables
 
 GRADER_INPUT = "EVALUATE_GRADER_INPUT"
 """The variable that names the file with everything a grader may know."""
@@ -62,8 +62,30 @@ def home_places(process_env: Mapping[str, str]) -> list[Path]:
     return found
 
 
-def server_places(item: TrialItem, server: McpServer) -> list[Path]:
-    """Where an MCP server starts and where its program lies, as far as that is not the workspace."""
+def servers_shown(
+    item: TrialItem, secret: Iterable[Path], *, is_asked_for: Callable[[Path], bool], argument: str
+) -> list[Path]:
+    """Where MCP servers start and where their programs lie, without what the user shows anyway.
+
+    None may show one of the real paths `secret`, unless the user asked for it: `argument`, with `{path}` in it, is how.
+    Raises BackendError.
+    """
+    closed, found = list(secret), []
+    for name, server in item.stimulus.merged_environment.mcp_servers.items():
+        for path in _server_places(item, server):
+            if not shows_any(path, closed):
+                found.append(path)
+            elif not is_asked_for(path):
+                raise BackendError(
+                    f"MCP server '{name}' starts in '{path}', where the agent could read the eval; "
+                    f"give the server a 'cwd' of its own, or allow it with --backend-args {argument.format(path=path)}",
+                    code="unsupported-option",
+                )
+    return found
+
+
+def _server_places(item: TrialItem, server: McpServer) -> list[Path]:
+    """Those of one server, as far as they are not the workspace."""
     if server.type != "stdio":
         return []
     base = server.base_dir or item.spec_dir

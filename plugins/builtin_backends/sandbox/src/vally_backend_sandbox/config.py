@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, PlainValidator, ValidationInfo, field_validator
+from pydantic import PlainValidator, ValidationInfo, field_validator
 
 from vally import AgentNetwork
-from vally_backend_local import LocalArgs, Size
+from vally_backend_local import LocalArgs, Memory, ProcessCount
 
 Network = Literal["none", "model", "host"]
 PlainNetwork = Literal["none", "host"]
-LEAST_MEMORY = 64 * 2**20
-"""With less than this hardly any program can be loaded."""
-
-
-def _count(value: object) -> int:
-    if isinstance(value, str) and re.fullmatch(r"[1-9]\d{0,6}", value.strip()):
-        return int(value)
-    raise ValueError(f"a number of processes such as '256' is expected, not {value!r}")
 
 
 def _paths(value: object) -> tuple[Path, ...]:
@@ -41,7 +32,6 @@ def _paths(value: object) -> tuple[Path, ...]:
 
 # Not before another check: that of JSON takes no paths, only texts.
 Paths = Annotated[tuple[Path, ...], PlainValidator(_paths, json_schema_input_type=str | list[str])]
-Count = Annotated[int, BeforeValidator(_count)]
 
 
 class SandboxArgs(LocalArgs):
@@ -58,8 +48,8 @@ class SandboxArgs(LocalArgs):
     ro: Paths = ()
     rw: Paths = ()
     hide: Paths = ()
-    memory: Size | None = None
-    pids: Count | None = None
+    memory: Memory | None = None
+    pids: ProcessCount | None = None
 
     @property
     def agent_network(self) -> AgentNetwork:
@@ -72,11 +62,4 @@ class SandboxArgs(LocalArgs):
         if value == "model":
             name = str(info.field_name).replace("_", "-")
             raise ValueError(f"'{name}' cannot be 'model', because only agents have one to ask; use 'none' or 'host'")
-        return value
-
-    @field_validator("memory")
-    @classmethod
-    def _memory_suffices(cls, value: int | None) -> int | None:
-        if value is not None and value < LEAST_MEMORY:
-            raise ValueError("'memory' must be at least 64m")
         return value

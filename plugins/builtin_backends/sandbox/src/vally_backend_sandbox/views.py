@@ -6,14 +6,14 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from vally import BackendError, McpServer, TrialItem, TrialOptions
+from vally import BackendError, TrialItem, TrialOptions
 from vally_backend_local import (
     home_places,
     host_paths,
     own_installation,
     project_places,
     run_places,
-    server_places,
+    servers_shown,
     shows_any,
 )
 from vally_backend_sandbox.config import SandboxArgs
@@ -47,8 +47,8 @@ class Views:
         """What the agent sees. Raises BackendError when it needs what it must not see."""
         view = self._base(temporary, item, options)
         view.show(self._unless_secret(host_paths(options), view, item))
-        for name, server in item.stimulus.merged_environment.mcp_servers.items():
-            self._show_server(view, item, name, server)
+        secret = _secret(view, item)
+        view.show(servers_shown(item, secret, is_asked_for=self._is_asked_for, argument="ro={path}"))
         return self._finished(view, writable)
 
     def setup(self, temporary: Path, item: TrialItem, options: TrialOptions, writable: Iterable[Path]) -> View:
@@ -89,23 +89,16 @@ class Views:
 
     def _unless_secret(self, paths: Iterable[Path], view: View, item: TrialItem) -> list[Path]:
         """Leave out directories in which a hidden one lies: showing them would show too much."""
-        secret = [place for place, access in view.rules.items() if access == "hide"] + [item.spec_path.resolve()]
+        secret = _secret(view, item)
         return [path for path in paths if not shows_any(path, secret)]
-
-    def _show_server(self, view: View, item: TrialItem, name: str, server: McpServer) -> None:
-        for path in server_places(item, server):
-            if self._unless_secret([path], view, item):
-                view.show([path])
-            elif not self._is_asked_for(path):
-                raise BackendError(
-                    f"MCP server '{name}' starts in '{path}', where the agent could read the eval; "
-                    f"give the server a 'cwd' of its own, or allow it with --backend-args ro={path}",
-                    code="unsupported-option",
-                )
 
     def _is_asked_for(self, path: Path) -> bool:
         real = path.resolve()
         return any(real.is_relative_to(given.resolve()) for given in (*self._args.ro, *self._args.rw))
+
+
+def _secret(view: View, item: TrialItem) -> list[Path]:
+    return [place for place, access in view.rules.items() if access == "hide"] + [item.spec_path.resolve()]
 
 
 def is_apart(directory: Path, item: TrialItem) -> bool:
