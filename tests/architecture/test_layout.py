@@ -91,6 +91,13 @@ def test_what_only_some_need_is_an_extra() -> None:
     }
 
 
+def test_every_extra_has_one_row_in_the_instructions() -> None:
+    extras = {entry["extra"] for entry in TABLE.values() if "extra" in entry}
+    offered = {extra for entry in TABLE.values() for extra in entry.get("offers", "").split(",") if extra}
+    text = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
+    assert re.findall(r"^\| `([a-z]+)` \|", text, re.MULTILINE) == sorted(extras | offered)
+
+
 def test_the_other_lists_of_members_agree_with_the_table() -> None:
     requirements_dev = (ROOT / "requirements-dev.txt").read_text(encoding="utf-8")
     assert {f"./{m.relative}" for m in MEMBERS} == set(re.findall(r"^-e (\S+)$", requirements_dev, re.MULTILINE))

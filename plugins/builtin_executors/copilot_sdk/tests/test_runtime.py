@@ -128,11 +128,18 @@ mkdir -p "$place" && echo small > "$place/copilot-runtime" && env > "$place/env.
 """
 
 
+LINK = "a symbolic link"
+
+
 def package(files: dict[str, str]) -> bytes:
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
         for name, text in files.items():
             info = tarfile.TarInfo(name)
+            if text == LINK:
+                info.type, info.linkname = tarfile.SYMTYPE, ".."
+                archive.addfile(info)
+                continue
             info.size = len(text)
             archive.addfile(info, io.BytesIO(text.encode()))
     return buffer.getvalue()
@@ -258,9 +265,11 @@ def test_an_archive_that_was_changed(
         ({"package/other": ""}, "the package has no program"),
         ({"package/copilot": "#!/bin/sh\necho broken >&2; exit 3\n"}, "does not start (exit code 3): broken"),
         ({"package/copilot": "nonsense"}, "does not start"),
-        ({"../escape": "", "package/copilot": ""}, "cannot be read"),
+        ({"../escape": "", "package/copilot": ""}, "cannot be read: '../escape' is not one of the files of a package"),
+        ({"/escape": "", "package/copilot": ""}, "cannot be read: '/escape' is not one of the files of a package"),
+        ({"package/away": LINK, "package/copilot": ""}, "cannot be read: 'package/away' is not one of the files"),
     ],
-    ids=["missing", "failing", "no-program", "escaping"],
+    ids=["missing", "failing", "no-program", "escaping", "absolute", "link"],
 )
 def test_packages_that_cannot_be_used(
     provision: Callable[..., tuple[int, str]],

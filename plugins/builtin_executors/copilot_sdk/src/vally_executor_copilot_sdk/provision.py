@@ -13,8 +13,8 @@ import tarfile
 import tempfile
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -89,7 +89,9 @@ def _fetch(version: str, scratch: Path, registry: str) -> Path:
         raise VallyError(f"{name} {version}: the archive is not the one that the registry describes; nothing was kept")
     try:
         with tarfile.open(archive) as package:
-            package.extractall(scratch, filter="data")
+            # An attribute, because the argument `filter` came with Python 3.11.4; before that, it does nothing.
+            package.extraction_filter = getattr(tarfile, "data_filter", None)
+            package.extractall(scratch, members=_plain(package))
     except (tarfile.TarError, OSError) as error:
         raise VallyError(f"{name} {version}: the archive cannot be read: {error}") from None
     archive.unlink()
@@ -97,6 +99,16 @@ def _fetch(version: str, scratch: Path, registry: str) -> Path:
     if not program.is_file():
         raise VallyError(f"{name} {version}: the package has no program '{program.name}'")
     return program
+
+
+def _plain(package: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
+    """What the archive holds. Packages of npm have files and directories only, and nothing may lie outside of them."""
+    for info in package:
+        path = PurePosixPath(info.name)
+        if path.is_absolute() or ".." in path.parts or not (info.isfile() or info.isdir()):
+            raise tarfile.ExtractError(f"'{info.name}' is not one of the files of a package")
+        info.mode &= 0o755
+        yield info
 
 
 def _unpack(program: Path, scratch: Path, process_env: Mapping[str, str]) -> Path:
