@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from pathlib import Path
 
 import anyio
@@ -31,6 +32,23 @@ async def test_a_process_has_a_session_of_its_own(runner: LocalProcessRunner) ->
     assert (os.getpgid(process.pid), os.getsid(process.pid)) == (process.pid, process.pid)
     await process.terminate()
     assert (await process.wait()).signal == "SIGTERM"
+    await runner.kill_all()
+
+
+async def test_what_is_ended_is_known_to_have_ended(
+    runner: LocalProcessRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collected = os.waitpid
+
+    def late(pid: int, flags: int) -> tuple[int, int]:
+        found = collected(pid, flags)
+        time.sleep(0.3)
+        return found
+
+    monkeypatch.setattr(os, "waitpid", late)
+    process = await runner.start(["sleep", "600"])
+    await process.terminate()
+    assert process.returncode == -15  # Else the loop may be closed before it hears of the end.
     await runner.kill_all()
 
 

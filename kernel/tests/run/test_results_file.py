@@ -212,6 +212,29 @@ def test_an_empty_file_is_legal(path: Path) -> None:
     assert (index.entries, index.problems, index.summary) == ([], [], None)
 
 
+@pytest.mark.parametrize("cut", [1, 40, -1])
+def test_the_rest_of_a_line_that_arrives_while_it_is_read_is_no_line(cut: int) -> None:
+    first, second = _line("1"), _line("2")
+
+    class Growing(io.BytesIO):
+        """Ends within the second line when it is first read to its end; the rest is there a moment later."""
+
+        def __next__(self) -> bytes:
+            line = self.readline()
+            if line and not line.endswith(b"\n"):
+                place = self.tell()
+                self.write(second[cut:])
+                self.seek(place)
+            if not line:
+                raise StopIteration
+            return line
+
+    problems: list[ReadProblem] = []
+    found = list(read_lines(Growing(first + second[:cut]), problems))
+    assert [line.record["itemId"] for line in found if line.record["itemId"] != "2"] == ["1"]
+    assert {problem.code for problem in problems} <= {"torn-record"}
+
+
 def test_a_reader_sees_whole_lines_while_a_writer_appends(path: Path) -> None:
     lines = [_line(str(number), x="y" * 5000) for number in range(60)]
     path.touch()

@@ -74,6 +74,7 @@ class Process:
         """Ask everything in the session to end, by force after `grace` seconds; returns when it is gone."""
         if self.returncode is None or self._group_exists():
             await end_in_thread(Marks(sessions={self.pid: self.started_by}), self._table, grace)
+            await self._heard()
 
     async def kill(self) -> None:
         """End everything in the session by force; returns when it is gone."""
@@ -81,15 +82,19 @@ class Process:
 
     async def aclose(self) -> None:
         """Wait for the end of the process and close the pipes; one that cannot be ended is not waited for."""
+        await self._heard()
         with anyio.CancelScope(shield=True):
-            with anyio.move_on_after(GRACE_SECONDS):
-                await self._process.wait()
             if self.returncode is not None:
                 await self._process.aclose()
                 return
             for stream in (self.stdin, self.stdout, self.stderr):
                 if stream is not None:
                     await stream.aclose()
+
+    async def _heard(self) -> None:
+        """Wait until the event loop has heard of the end as well, for which it needs a moment; not for ever."""
+        with anyio.move_on_after(GRACE_SECONDS, shield=True):
+            await self._process.wait()
 
     def _group_exists(self) -> bool:
         if sys.platform == "win32":

@@ -152,7 +152,10 @@ class RecordLine:
 def read_lines(file: IO[bytes], problems: list[ReadProblem]) -> Iterator[RecordLine]:
     """Yield the records of JSON lines one at a time, of any length; what is not a record goes to `problems`."""
     offset = 0
+    complete = True
     for number, raw in enumerate(file, start=1):
+        if not complete:
+            return  # Not a line of its own: a writer appended this to the last line while it was read.
         start, offset = offset, offset + len(raw)
         complete = raw.endswith(b"\n")
         text = raw.rstrip(b"\r\n")
