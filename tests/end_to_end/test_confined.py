@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import socket
 import sys
@@ -16,10 +15,12 @@ from pathlib import Path
 
 import pytest
 from confined import (
+    CONFINING,
     EXPECTED,
     FORK_BOMB,
     JUDGE_KEY,
     LOOKS,
+    MARKS,
     READS,
     REPLACES,
     SAME,
@@ -35,17 +36,12 @@ from programs import until
 from vally.processes import find_marked
 from vally.testing import tree_digest
 
-MARKS = {
-    "sandbox": [pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")],
-    "container": [pytest.mark.heavy, pytest.mark.xdist_group("containers")],
-}
-BACKENDS = [pytest.param(name, marks=marks) for name, marks in MARKS.items()]
 PYTHONS = {"sandbox": sys.executable, "container": "python3"}
 OF_THE_IMAGE = {"password-hashes", "host-keys"}
 """Attempts at files that belong to the system; that of a container is the image's own."""
 
 
-@pytest.fixture(params=BACKENDS)
+@pytest.fixture(params=CONFINING)
 def backend(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

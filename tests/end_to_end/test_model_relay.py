@@ -1,22 +1,22 @@
-"""Agents that are scripts, in a sandbox whose only way out leads to a model: what they can do with it."""
+"""Agents that are scripts and confined, whose only way out leads to a model: what they can do with it."""
 
 from __future__ import annotations
 
 import json
-import shutil
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from confined import CONFINING, MARKS
 from confined_project import DONE, HEADER, KEY, ConfinedProject
+from containers import podman
 from endpoints import FixedEndpoint
 
 from vally.testing import MockLlm
 
-pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
-ASK = """{python} - <<'END'
+IN_A_SANDBOX = pytest.mark.parametrize("backend", [pytest.param("sandbox", marks=MARKS["sandbox"])])
+ASK = """python3 - <<'END'
 import json, os, sys, urllib.error, urllib.request
 url = os.environ["ANTHROPIC_BASE_URL"]
 body = {{"model": "m", "max_tokens": 9, "messages": [{{"role": "user", "content": "!say Hello."}}]}}
@@ -36,12 +36,20 @@ END
 
 
 def asking(*lines: str) -> str:
-    return ASK.format(python=sys.executable, lines="\n".join(lines))
+    return ASK.format(lines="\n".join(lines))
+
+
+@pytest.fixture(params=CONFINING)
+def backend(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> ConfinedProject:
-    return ConfinedProject(tmp_path)
+def project(backend: str, tmp_path: Path) -> ConfinedProject:
+    if backend == "sandbox":
+        return ConfinedProject(tmp_path)
+    engine = podman()
+    return ConfinedProject(tmp_path, backend, engine.words, engine.env)
 
 
 def write(project: ConfinedProject, script: str, url: str, *graders: dict[str, Any], **keys: Any) -> None:
@@ -120,6 +128,7 @@ def test_a_program_of_one_s_own_needs_no_model(project: ConfinedProject) -> None
     assert output(project.trial()).split() == ["lo"]
 
 
+@IN_A_SANDBOX
 def test_graders_cannot_ask_the_agent_s_model(project: ConfinedProject) -> None:
     script = asking("ask()", "open('told', 'w').write(url + ' ' + os.environ['ANTHROPIC_API_KEY'])")
     look = """
@@ -138,7 +147,7 @@ for path in socks:
 print(len(socks), asked)
 sys.exit(bool(asked) or not socks)
 """
-    grader = {"type": "run-command", "config": {"command": sys.executable, "args": ["-c", look]}}
+    grader = {"type": "run-command", "config": {"command": "python3", "args": ["-c", look]}}
     with MockLlm(api_key=KEY) as model:
         write(project, script, model.url, grader)
         record = project.trial()

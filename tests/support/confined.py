@@ -19,6 +19,12 @@ from programs import records_of, until
 from vally.processes import find_marked
 from vally.testing import CliResult, run_cli
 
+MARKS = {
+    "sandbox": [pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")],
+    "container": [pytest.mark.heavy, pytest.mark.xdist_group("containers")],
+}
+CONFINING = [pytest.param(name, marks=marks) for name, marks in MARKS.items()]
+"""The backends that confine agents, as parameters."""
 EXPECTED = "the expected answer is 42"
 JUDGE_KEY = "canary-41c7-judge-key"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,8 @@ class ConfinedProject:
             path.mkdir(parents=True)
         (self.root / "expected.txt").write_text(HIDDEN)
         self.env = {
-            "PATH": os.environ["PATH"],
+            # Where `python3` is one that a sandbox shows, and no shim in a home directory.
+            "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
             "HOME": str(root / "home"),
             "TMPDIR": str(root / "tmp"),
             "VALLY_CACHE_DIR": str(root / "cache"),
