@@ -46,6 +46,11 @@ def test_values(tmp_path: Path) -> None:
     assert args.engine_arg == ("--shm-size=1g",)
 
 
+@pytest.mark.parametrize("name", ["linux/amd64", "linux/arm/v7", "linux/x86_64", "windows/amd64", "linux/s390x"])
+def test_platforms(name: str) -> None:
+    assert parse(platform=name).platform == name
+
+
 WRONG = {
     "pids=0": "a number of processes",
     "pids=many": "a number of processes",
@@ -69,6 +74,16 @@ WRONG = {
     "image=--x": "the name of an image",
     "image=a b": "the name of an image",
     "pull=sometimes": "pull",
+    "platform=": "a platform 'os/arch' such as 'linux/arm64' is expected, not ''",
+    "platform=x": "a platform 'os/arch'",
+    "platform=linux": "a platform 'os/arch'",
+    "platform=amd64": "did you mean 'linux/amd64'?",
+    "platform=linux-arm64": "did you mean 'linux/arm64'?",
+    "platform=linux/amd46": "did you mean 'linux/amd64' or",
+    "platform=linxu/arm64": "did you mean 'linux/arm64'?",
+    "platform=Linux/ARM64": "did you mean 'linux/arm64'?",
+    "platform=linux/arm64/v8/x": "did you mean 'linux/arm64'?",
+    "platform=--privileged": "a platform 'os/arch'",
     "engine-arg=--network=host": "is set by the argument 'network'",
     "engine-arg=-v=/:/x": "is set by the argument 'mount'",
     "engine-arg=x": "an option such as",

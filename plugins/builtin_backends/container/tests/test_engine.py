@@ -11,7 +11,7 @@ import pytest
 from vally import BackendError
 from vally_backend_container.config import ContainerArgs
 from vally_backend_container.engine import Engine, EngineError, client_environment, find_engine, said
-from vally_backend_container.images import Image
+from vally_backend_container.images import Image, Images
 from vally_backend_container.probing import PODMAN_SETTINGS, Prober
 
 ROOTLESS = '{"host": {"security": {"rootless": true}}}'
@@ -162,3 +162,30 @@ def test_podman_would_wait_and_miss_what_is_gone() -> None:
         *("rm", "--force", "--volumes", "--time", "0", "--ignore", "a"),
     ]
     assert Engine("docker", "docker", {}).removal(["a"]) == ["rm", "--force", "--volumes", "a"]
+
+
+OF_AN_IMAGE = """case "$4" in *Id*) echo abc ;; *) echo linux/amd64 ;; esac"""
+
+
+def named(programs: Programs, **args: Any) -> Image:
+    """What comes of an image that is there, for `linux/amd64`."""
+    programs.add("podman", PODMAN | {"image": OF_AN_IMAGE, "pull": f'echo "$@" >> {programs.directory}/pulled'})
+
+    async def main() -> Image:
+        engine = await find_engine("podman", programs.env)
+        return await Images(engine, ContainerArgs(**args), programs.directory, lambda _: None).named("i:1")
+
+    return anyio.run(main)
+
+
+@pytest.mark.parametrize("platform", [None, "linux/amd64", "linux/x86_64", "linux/amd64/v2"])
+def test_an_image_that_is_there_is_taken(programs: Programs, platform: str | None) -> None:
+    assert named(programs, platform=platform, pull="never") == Image("i:1", "sha256:abc")
+
+
+def test_an_image_of_another_platform_is_none(programs: Programs) -> None:
+    with pytest.raises(BackendError) as caught:
+        named(programs, platform="linux/arm64", pull="never")
+    assert caught.value.message == "there is no image 'i:1' for 'linux/arm64', and 'pull=never' forbids to fetch it"
+    named(programs, platform="linux/arm64")
+    assert (programs.directory / "pulled").read_text() == "pull --quiet --platform linux/arm64 i:1\n"

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, PlainValidator, field_validator, model_validator
 
 from vally import AgentNetwork, parse_duration
+from vally_backend_container.platforms import parse_platform
 from vally_backend_local import LocalArgs, Memory, ProcessCount
 
 _NETWORK = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
@@ -93,10 +94,18 @@ def _user(value: object) -> str:
     raise ValueError(f"a user as in '1000', '1000:1000' or 'node' is expected, not {value!r}")
 
 
+def _platform(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"a platform such as 'linux/arm64' is expected, not {value!r}")
+    parse_platform(value)
+    return value
+
+
 Cpus = Annotated[float, BeforeValidator(_cpus)]
 Seconds = Annotated[float, BeforeValidator(_duration)]
 Network = Annotated[str, BeforeValidator(_network)]
 User = Annotated[str, BeforeValidator(_user)]
+Platform = Annotated[str, BeforeValidator(_platform)]
 # Not before another check: that of JSON takes neither paths nor tuples, only texts.
 Words = Annotated[tuple[str, ...], PlainValidator(_words, json_schema_input_type=str | list[str])]
 Mounts = Annotated[tuple[Mount, ...], PlainValidator(_mounts, json_schema_input_type=str | list[str])]
@@ -125,7 +134,7 @@ class ContainerArgs(LocalArgs):
     pids: ProcessCount = 512
     mount: Mounts = ()
     user: User | None = None
-    platform: str | None = Field(default=None, min_length=1)
+    platform: Platform | None = None
     runtime: str | None = Field(default=None, min_length=1)
     pull: Literal["missing", "always", "never"] = "missing"
     engine_arg: Words = ()

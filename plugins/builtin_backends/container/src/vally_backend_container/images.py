@@ -14,6 +14,7 @@ import anyio.to_thread
 from vally import BackendError
 from vally_backend_container.config import ContainerArgs
 from vally_backend_container.engine import UNAVAILABLE, Engine, EngineError
+from vally_backend_container.platforms import parse_platform
 
 BUILD_SECONDS = 3600.0
 OWN_IMAGE = "use another image with --backend-args image=NAME, or a Dockerfile with --backend-args dockerfile=FILE"
@@ -56,10 +57,11 @@ class Images:
     async def named(self, name: str) -> Image:
         """An image by its name, fetched when `pull` says so. Raises BackendError."""
         found = None if self._args.pull == "always" else await self._digest(name)
-        if found is not None:
+        if found is not None and await self._fits(name):
             return Image(name, found)
         if self._args.pull == "never":
-            raise _unusable(f"there is no image '{name}', and 'pull=never' forbids to fetch it")
+            wanted = f" for '{self._args.platform}'" if found is not None else ""
+            raise _unusable(f"there is no image '{name}'{wanted}, and 'pull=never' forbids to fetch it")
         self._say(f"image '{name}' is fetched, which may take minutes")
         await self._call(f"image '{name}' cannot be fetched", "pull", "--quiet", *self._platform(), name)
         return await self._present(name)
@@ -99,6 +101,17 @@ class Images:
                 raise _unusable(str(error)) from None
             return None
         return "sha256:" + text.strip().removeprefix("sha256:")
+
+    async def _fits(self, name: str) -> bool:
+        """Whether an image that is there is of the platform that is asked for; engines would take any."""
+        if self._args.platform is None:
+            return True
+        try:
+            text = await self._engine.call("image", "inspect", "--format", "{{.Os}}/{{.Architecture}}", name)
+            return parse_platform(text.strip()) == parse_platform(self._args.platform)
+        except (EngineError, ValueError):
+            # What is not known of an image is no reason to fetch it.
+            return True
 
     async def _present(self, name: str) -> Image:
         found = await self._digest(name)
