@@ -61,6 +61,8 @@ def findings(project: Project) -> list[str]:
         ("backend: {name: docker, args: {n: 5}}", ["1:35 INVALID-TYPE"]),
         ("backend: {name: docker, args: [n]}", ["1:31 INVALID-TYPE"]),
         ("backend: ''", ["1:10 INVALID-VALUE"]),
+        ("backend: 5", ["1:10 INVALID-TYPE"]),
+        ("backend: [podman]", ["1:10 INVALID-TYPE"]),
         ("evalProvider: p", []),
         ("evalProvider: [p]", ["1:15 INVALID-TYPE"]),
         ("a: 1\na: 2", ["2:1 DUPLICATE-KEY"]),
@@ -106,6 +108,19 @@ def test_defaults(work: Any) -> None:
     project = work.project("")
     assert (project.skills, project.evals, project.results) == (("skills/",), ("evals/",), None)
     assert project.eval_filenames == ("eval.yaml", "eval.yml")
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("backend: 5", "name a backend, as in 'backend: sandbox'; its arguments go beside it: {name: …, args: {…}}"),
+        ("backend: {name: b, args: {pids: 64}}", "write it in quotes: '64'"),
+        ("backend: {name: b, args: {keep: true}}", "write it in quotes: 'true'"),
+    ],
+)
+def test_hints_of_backends(work: Any, text: str, hint: str) -> None:
+    (item,) = work.project(text).diagnostics
+    assert (item.code, item.hint) == ("invalid-type", hint)
 
 
 def test_an_unused_environment_is_checked(work: Any) -> None:

@@ -62,6 +62,11 @@ def test_hints_of_unknown_keys(work: Any, line: str, hint: str) -> None:
     assert item.message == f"unknown key '{line.split(':')[0]}' in the eval spec"
 
 
+def test_a_key_of_the_project_file_is_said_to_be_one(work: Any) -> None:
+    item = root(work, "backend: 5").only("foreign-key")
+    assert item.hint == "it is a key of the project file '.vally.yaml'"
+
+
 def test_a_golden_input_is_a_baseline(work: Any) -> None:
     text = f"{STIMULI}  - {{name: b, prompt: p, graders: [{{type: completed}}], golden_command: make}}\n"
     assert work(f"{text}type: regression\n").found == []

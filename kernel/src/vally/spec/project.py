@@ -14,6 +14,7 @@ from vally.spec.files import PROJECT_BYTES, read_file
 from vally.spec.nodes import MappingNode, Node, ScalarNode, SequenceNode, Source
 from vally.spec.placeholders import ENVIRONMENT_RULE, Filler, Parameters, mentioned_names
 from vally.spec.reader import read_yaml
+from vally.spec.scalars import is_null, scalar_value
 from vally.spec.sections import INVALID, Key, Section, Table, read_section, wrong_type
 from vally.spec.shapes import ListOf, MapOf, OpaqueMapping, RawShape, SectionOf, Text
 from vally.spec.tags import FilterShape
@@ -234,6 +235,10 @@ def _plugins(section: Section | None) -> dict[str, tuple[str, ...]]:
 
 def _backend(node: Node, place: Place, collector: Collector) -> dict[str, Any]:
     if isinstance(node, ScalarNode):
+        if not node.unresolved and not isinstance(scalar_value(node), str):
+            hint = "name a backend, as in 'backend: sandbox'; its arguments go beside it: {name: …, args: {…}}"
+            wrong_type(node, place, collector, "the name of a backend or a mapping", hint=hint)
+            return {}
         name = Text().read(node, place, collector)
         return {} if name is INVALID else {"backend": name}
     section = read_section(node, BACKEND, place, collector)
@@ -254,6 +259,9 @@ def _backend_args(node: Node, place: Place, collector: Collector) -> dict[str, s
     for key, value in node.entries:
         where = place.key(key.text)
         if isinstance(value, ScalarNode):
+            if not value.unresolved and not is_null(value) and not isinstance(scalar_value(value), str):
+                wrong_type(value, where, collector, "a string", hint=f"write it in quotes: '{value.text}'")
+                continue
             text = Text(blank=True).read(value, where, collector)
             if text is not INVALID:
                 args[key.text] = text

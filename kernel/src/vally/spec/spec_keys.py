@@ -6,6 +6,7 @@ from vally.spec.artifacts import ARTIFACTS
 from vally.spec.defaults import DEFAULTS
 from vally.spec.diagnostics import Collector, Place
 from vally.spec.nodes import Entry
+from vally.spec.project import PROJECT
 from vally.spec.scoring import SCORING
 from vally.spec.sections import Key, Table
 from vally.spec.shapes import Choice, OpaqueMapping, RawShape, SectionOf, Text, TextOfScalar
@@ -20,7 +21,8 @@ def _unknown(table: Table, entry: Entry, place: Place, collector: Collector) -> 
     misplaced = table.misplaced.get(name)
     hint = f"move it under {misplaced}" if misplaced else collector.suggestion(name, table.keys)
     if hint is None:
-        collector.add("foreign-key", key, place.key(name), key=name)
+        theirs = "it is a key of the project file '.vally.yaml'" if name in PROJECT.keys else None
+        collector.add("foreign-key", key, place.key(name), hint=theirs, key=name)
     else:
         collector.add("unknown-key", key, place.key(name), hint=hint, key=name, where="the eval spec")
 
