@@ -104,6 +104,16 @@ def test_exit_codes(tmp_path: Path, graders: list[Any], fixture: dict[str, Any],
             2,
             "'min-free': a size such as '512m'",
         ),
+        (
+            ["-e", "evals/a.yaml", "--backend", "local", *("--backend-args", "min-free=1g") * 2],
+            2,
+            "--backend-args: backend 'local': 'min-free' takes one value and was given twice",
+        ),
+        (
+            ["-e", "evals/a.yaml", "--backend", "local", *("--backend-args", "min-free=x") * 3],
+            2,
+            "'min-free' takes one value and was given 3 times\n  leave one value of 'min-free'",
+        ),
         (["-e", "evals/a.yaml", "--timeout", "30"], 2, "is not a duration"),
         (["-e", "evals/a.yaml", "--run-id", "a b"], 2, "--run-id"),
         (["-e", "evals/a.yaml", "--skill-dir", "none"], 1, "is not a directory"),
@@ -132,6 +142,7 @@ def test_what_cannot_run_says_why_and_leaves_nothing(tmp_path: Path, args: list[
         ),
         ("{disk-limit: 1g, min-free: lots}", [], ".vally.yaml:3:36: backend 'local': 'min-free': a size such as"),
         ("{min-free: 1g}", ["--backend-args", "min-free=lots"], "--backend-args: backend 'local': 'min-free': a size"),
+        ("{min-free: [1g, 2g]}", [], ".vally.yaml:3:20: backend 'local': 'min-free' takes one value, not a list"),
     ],
 )
 def test_arguments_of_a_backend_are_told_where_they_stand(
@@ -142,6 +153,18 @@ def test_arguments_of_a_backend_are_told_where_they_stand(
     result = vally(tmp_path, "-e", "evals/a.yaml", *words)
     assert result.exit_code == 2
     assert told in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("backend", "told"), [("lokal", ".vally.yaml:2:10: plugin 'lokal'"), ("{name: lokal}", ".vally.yaml:2:17: plugin")]
+)
+def test_a_backend_that_does_not_exist_is_told_where_it_stands(tmp_path: Path, backend: str, told: str) -> None:
+    write(tmp_path, "evals/a.yaml", stimulus("s"))
+    (tmp_path / ".vally.yaml").write_text(f"suites: {{}}\nbackend: {backend}\n")
+    result = vally(tmp_path, "-e", "evals/a.yaml")
+    assert result.exit_code == 1
+    assert told in result.stderr
+    assert "did you mean 'local'?" in result.stderr
 
 
 def test_selections_intersect(tmp_path: Path) -> None:

@@ -75,7 +75,12 @@ def choose_backend(
     name = named or project.backend
     if words and name is None:
         raise UsageError("--backend-args needs --backend or a default backend in .vally.yaml")
-    record = host.resolve_one("backend", name or DEFAULT_BACKEND, bases=(context.cwd,))
+    try:
+        record = host.resolve_one("backend", name or DEFAULT_BACKEND, bases=(context.cwd,))
+    except VallyError as error:
+        if named is None and name is not None:
+            error.where = error.where or _place(project, "/backend/name") or _place(project, "/backend")
+        raise
     assert isinstance(record, BackendSpec)
     given = _merged(words)
     args = {**(project.backend_args if named is None else {}), **given}
@@ -109,9 +114,29 @@ def _check(
     hint = f"arguments: {', '.join(known) or 'none'}"
     if name is not None and name not in known:
         hint = did_you_mean(name, known) or hint
-    if name is not None and f"'{name}'" not in problem:
+    if name is not None and _takes_one(host, record, args, name):
+        problem, hint = _several(name, args[name], name in given), f"leave one value of '{name}'"
+    elif name is not None and f"'{name}'" not in problem:
         problem = f"'{name}': {problem}"
     raise UsageError(f"backend '{record.name}': {problem}", where=_where(name, project, given), hints=[hint])
+
+
+def _takes_one(host: PluginHost, record: BackendSpec, args: Mapping[str, object], name: str) -> bool:
+    """Whether an argument was given several values, and something else is said of one of them in a list."""
+    values = args[name]
+    if not isinstance(values, list) or len(values) < 2:
+        return False
+
+    def problem(value: object) -> str | None:
+        return _problem(host, record, {**args, name: value})
+
+    return any(problem(value) != problem([value]) for value in values)
+
+
+def _several(name: str, values: Any, is_given: bool) -> str:
+    if not is_given:
+        return f"'{name}' takes one value, not a list"
+    return f"'{name}' takes one value and was given {'twice' if len(values) == 2 else f'{len(values)} times'}"
 
 
 def _without(args: Mapping[str, object], name: str) -> dict[str, object]:
@@ -131,5 +156,12 @@ def _where(name: str | None, project: Project, given: Collection[str]) -> str:
     """Where an argument was given; a problem of several is told of the command line, if any was given there."""
     if project.path is None or name in given or (name is None and given):
         return "--backend-args"
-    position = project.positions.get(f"/backend/args/{name}")
-    return f"{project.path.name}:{position.line}:{position.column}" if position is not None else project.path.name
+    return _place(project, f"/backend/args/{name}") or project.path.name
+
+
+def _place(project: Project, pointer: str) -> str | None:
+    """Where something stands in the project file, as `file:line:column`."""
+    position = project.positions.get(pointer)
+    if project.path is None or position is None:
+        return None
+    return f"{project.path.name}:{position.line}:{position.column}"
