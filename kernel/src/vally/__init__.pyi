@@ -15,6 +15,7 @@ from vally.cli.judge_options import judge_options as judge_options
 from vally.cli.machine_output import reserved_stdout as reserved_stdout
 from vally.cli.messages import print_diagnostics as print_diagnostics
 from vally.cli.messages import print_error as print_error
+from vally.cli.messages import print_line as print_line
 from vally.cli.messages import print_warning as print_warning
 from vally.cli.name_patterns import name_matcher as name_matcher
 from vally.cli.options import KEY_VALUE as KEY_VALUE
@@ -47,6 +48,7 @@ from vally.cli.terminal import cells as cells
 from vally.cli.terminal import clock as clock
 from vally.cli.terminal import cut_to_cells as cut_to_cells
 from vally.cli.terminal import elapsed as elapsed
+from vally.cli.terminal import inert_line as inert_line
 from vally.cli.terminal import name_line as name_line
 from vally.cli.terminal import one_line as one_line
 from vally.cli.terminal import pad as pad

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import pytest
 
 from vally import (
+    Diagnostic,
+    Related,
     Style,
+    VallyError,
     cells,
     clock,
     cut_to_cells,
     elapsed,
+    inert_line,
     name_line,
     one_line,
     pad,
     plural,
+    print_diagnostics,
+    print_error,
+    print_line,
+    print_warning,
     printable,
     report_block,
     report_width,
@@ -89,3 +98,41 @@ def test_blocks_in_workflows() -> None:
     assert first.startswith("::stop-commands::")
     assert (body, last) == ("::error::x", f"::{first.removeprefix('::stop-commands::')}::")
     assert report_block("x\n", {"GITHUB_ACTIONS": "true"}).splitlines()[0] != first
+
+
+BREAKS = ["\n", "\r\n", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"]
+
+
+@pytest.mark.parametrize("mark", BREAKS)
+@pytest.mark.parametrize("printed", ["error", "hint", "context", "place", "warning", "line", "progress"])
+def test_text_of_others_stays_on_its_line(
+    mark: str, printed: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    text = f"::error::a{mark}::error::b\x1b[31m ##[error]c\x1b]0;title\x07"
+    finding = Diagnostic(
+        code="code", level="error", message="m", file="f", context=text if printed == "context" else None
+    )
+    if printed == "place":
+        finding = replace(finding, related=(Related(file=text, line=1, column=2, message="m"),))
+    print_it = {
+        "error": lambda: print_error(VallyError(text)),
+        "hint": lambda: print_error(VallyError("m", hints=[text])),
+        "warning": lambda: print_warning(text),
+        "line": lambda: print_line(text),
+        "progress": lambda: print_line(text, to_stderr=True),
+    }
+    print_it.get(printed, lambda: print_diagnostics([finding]))()
+    out, err = capsys.readouterr()
+    shown = out or err
+    assert len(shown.splitlines()) == (2 if printed in {"hint", "place"} else 1)
+    assert not any(line.lstrip().startswith("::") for line in shown.splitlines())
+    assert "error::b" in shown
+    assert "##[" not in shown
+    assert "\x1b" not in shown
+    assert "title" not in shown
+
+
+def test_lines_are_left_alone_outside_of_github_actions() -> None:
+    assert inert_line("::x ##[y]", {}) == "::x ##[y]"
+    assert inert_line("  ::x ##[y]", {"GITHUB_ACTIONS": "true"}) == "  : :x ## [y]"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from vally.cli.messages import tell
-from vally.text.display import strip_controls
+from vally.text.display import single_line
 from vally.text.glyphs import fit_glyphs
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def artifact_lines(output: RunOutput, artifacts: Mapping[str, Path]) -> list[str
 
 def print_closing(lines: Sequence[str], *, to_stdout: bool) -> None:
     """Print lines in one go; to stderr when stdout carries machine output."""
-    shown = [strip_controls(line) for line in lines]
+    shown = [single_line(line) for line in lines]
     if to_stdout:
         click.echo(fit_glyphs("\n".join(shown), sys.stdout))
     else:

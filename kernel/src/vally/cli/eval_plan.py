@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vally.cli.directories import directory
+from vally.cli.messages import print_line
 
 if TYPE_CHECKING:
     from vally.cli.context import CliContext
@@ -72,21 +73,21 @@ def print_plan(plan: Plan, output: str) -> None:
         click.echo(json.dumps(_plan_record(plan), ensure_ascii=False))
         return
     count = len({evaluation.planned.eval_file_path for evaluation in plan.evals})
-    click.echo(f"Plan: {_count(count, 'eval')}, {_count(plan.total, 'item')}")
+    print_line(f"Plan: {_count(count, 'eval')}, {_count(plan.total, 'item')}")
     for evaluation in plan.evals:
         planned = evaluation.planned
         threshold = "none" if planned.threshold is None else f"{planned.threshold:g}"
-        click.echo(f"── {planned.name} ({planned.eval_file_path}) ──")
-        click.echo(
+        print_line(f"── {planned.name} ({planned.eval_file_path}) ──")
+        print_line(
             f"  Model:      {planned.model}     Executor: {planned.executor}     "
             f"Trials: {evaluation.trials}     Threshold: {threshold}"
         )
         if planned.skills:
-            click.echo(f"  Skills:     {', '.join(planned.skills)}")
+            print_line(f"  Skills:     {', '.join(planned.skills)}")
         stimuli = ", ".join(f"{item.name} ({_count(item.grader_count, 'grader')})" for item in planned.stimuli)
-        click.echo(f"  Stimuli:    {stimuli}")
+        print_line(f"  Stimuli:    {stimuli}")
     for name in plan.skipped:
-        click.echo(f"{name}: skipped (runs: 0)")
+        print_line(f"{name}: skipped (runs: 0)")
 
 
 def _count(number: int, noun: str) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import click
 
-from vally.text.display import strip_controls
+from vally.cli.terminal import inert_line
+from vally.text.display import single_line
 from vally.text.glyphs import fit_glyphs
 
 if TYPE_CHECKING:
@@ -18,8 +20,16 @@ if TYPE_CHECKING:
 
 
 def say(line: str) -> None:
-    """Print one line on stderr; text that others wrote loses its control characters."""
-    tell([strip_controls(line)])
+    """Print one line on stderr; text that others wrote neither breaks nor steers it."""
+    tell([inert_line(single_line(line), os.environ)])
+
+
+def print_line(line: str, *, to_stderr: bool = False) -> None:
+    """Print one line for people: text that others wrote neither breaks nor steers it."""
+    if to_stderr:
+        say(line)
+        return
+    click.echo(fit_glyphs(inert_line(single_line(line), os.environ), sys.stdout))
 
 
 def tell(lines: Iterable[str]) -> None:
@@ -40,11 +50,28 @@ def print_error(error: VallyError) -> None:
     print_hints(error.hints)
 
 
+def print_usage_error(error: click.ClickException, words: Iterable[str]) -> None:
+    """Print what is wrong with the words of a command line; lines after the first one of the error are hints."""
+    message, *hints = _with_whole_words(error.format_message(), words).splitlines() or [""]
+    say(error_line(f"{message[:1].lower()}{message[1:]}"))
+    print_hints(hints)
+    if isinstance(error, click.UsageError) and error.ctx is not None:
+        say(f"  try '{error.ctx.command_path} --help'")
+
+
+def _with_whole_words(message: str, words: Iterable[str]) -> str:
+    """The message, in which no line ends inside of a word that it quotes."""
+    for word in words:
+        for quoted in (word, word.partition("=")[2]):
+            if len(quoted.splitlines()) > 1:
+                message = message.replace(quoted, single_line(quoted))
+    return message
+
+
 def print_hints(hints: Iterable[str]) -> None:
     """Print hints, indented below the message they belong to."""
     for hint in hints:
-        for line in hint.splitlines():
-            say(f"  {line}")
+        say(f"  {hint}")
 
 
 def print_warning(what: str) -> None:
@@ -60,7 +87,7 @@ def print_diagnostics(diagnostics: Sequence[Diagnostic], *, show_info: bool = Fa
         where = ":".join(str(part) for part in (item.file, item.line, item.column) if part is not None) or None
         context = f"{item.context}: " if item.context else ""
         say(error_line(f"{context}{item.message}", where=where, code=item.code, level=item.level))
-        print_hints([item.hint] if item.hint else [])
+        print_hints((item.hint or "").splitlines())
         for place in item.related:
             there = ":".join(str(part) for part in (place.file, place.line, place.column) if part is not None)
             say(f"  {there}: {place.message}" if there else f"  {place.message}")

@@ -86,15 +86,15 @@ def _json(rows: Sequence[PluginInfo]) -> list[str]:
 
 
 def _text(rows: Sequence[PluginInfo], *, verbose: bool) -> list[str]:
-    from vally.text.display import strip_controls
+    from vally.text.display import single_line
 
     cells = [(row.kind, row.name, row.version or ABSENT, row.source, row.status) for row in rows]
     widths = [max(len(line[column]) for line in (HEADINGS, *cells)) for column in range(len(HEADINGS))]
     lines = [_aligned(HEADINGS, widths)]
     for row, line in zip(rows, cells, strict=True):
-        lines.append(strip_controls(_aligned(line, widths)))
+        lines.append(single_line(_aligned(line, widths)))
         if verbose:
-            lines.extend(f"    {strip_controls(detail)}" for detail in _details(row))
+            lines.extend(f"    {single_line(detail)}" for detail in _details(row))
     return lines
 
 

@@ -240,7 +240,10 @@ def _guarded(argv: list[str], context: CliContext) -> int:
     except click.exceptions.Exit as exit_:
         return exit_.exit_code
     except click.ClickException as error:
-        return _usage_error(error)
+        from vally.cli.messages import print_usage_error
+
+        print_usage_error(error, argv)
+        return error.exit_code
     except (click.Abort, KeyboardInterrupt) as error:
         return interrupted_code(error)
     except (StdoutClosed, BrokenPipeError):
@@ -261,17 +264,6 @@ def _pipe_errors_kept() -> Iterator[None]:
         yield
     except BrokenPipeError as error:
         raise StdoutClosed from error
-
-
-def _usage_error(error: click.ClickException) -> int:
-    from vally.cli.messages import print_hints, say
-
-    message, *hints = error.format_message().splitlines() or [""]
-    say(f"error: {message[:1].lower()}{message[1:]}")
-    print_hints(hints)
-    if isinstance(error, click.UsageError) and error.ctx is not None:
-        say(f"  try '{error.ctx.command_path} --help'")
-    return error.exit_code
 
 
 def _failure(error: Exception, context: CliContext) -> int:

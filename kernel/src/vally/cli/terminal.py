@@ -119,6 +119,15 @@ def report_width(stream: Any, environ: Mapping[str, str]) -> int:
     return terminal_width(stream) or named or DEFAULT_WIDTH
 
 
+def inert_line(text: str, environ: Mapping[str, str]) -> str:
+    """One line outside of report blocks: inside GitHub Actions it is no workflow command, in neither spelling."""
+    if environ.get("GITHUB_ACTIONS") != "true":
+        return text
+    # One spelling is understood anywhere in a line, the other after blanks only.
+    text = text.replace("##[", "## [")
+    return text.replace("::", ": :", 1) if text.lstrip().startswith("::") else text
+
+
 def report_block(text: str, environ: Mapping[str, str]) -> str:
     """A block of a report with its last line end; inside GitHub Actions nothing in it acts as a workflow command."""
     if environ.get("GITHUB_ACTIONS") != "true":

@@ -12,6 +12,7 @@ from vally.model.evalspec import Diagnostic, ExecutorChoice, Position
 from vally.records import Capabilities, ExecutorSpec, GraderSpec
 from vally.run.prepared_graders import prepare_entries
 from vally.run.trial_record import described
+from vally.text.display import single_line
 
 if TYPE_CHECKING:
     from vally.host import PluginHost
@@ -236,7 +237,7 @@ def _add(
         file=position.file if position else OPTION,
         line=position.line if position else None,
         column=position.column if position else None,
-        hint="\n".join(hints) or None,
+        hint="\n".join(map(single_line, hints)) or None,
     )
     if finding not in ready.diagnostics:
         ready.diagnostics.append(finding)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from vally.errors import VallyError
 from vally.model.evalspec import Diagnostic
 from vally.run.providers import resolve_provider
+from vally.text.display import single_line
 
 if TYPE_CHECKING:
     from vally.run.plan import Plan
@@ -40,7 +41,7 @@ def credential_problems(plan: Plan, ready: Preparation, environ: Mapping[str, st
                     file=place.file if place else evaluation.planned.eval_file_path,
                     line=place.line if place else None,
                     column=place.column if place else None,
-                    hint="\n".join(error.hints) or None,
+                    hint="\n".join(map(single_line, error.hints)) or None,
                 )
             )
     return list(dict.fromkeys(found))

@@ -22,6 +22,7 @@ __all__ = [
     "one_decimal",
     "one_line_evidence",
     "sanitise",
+    "single_line",
     "strip_controls",
     "two_decimals",
 ]
@@ -97,6 +98,11 @@ def strip_controls(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     return _UNSAFE.sub("", _ESCAPE_SEQUENCES.sub("", _printable(text)))
+
+
+def single_line(text: str) -> str:
+    """Untrusted text as one line of a terminal: as `strip_controls`, and every kind of line break is a blank."""
+    return " ".join(strip_controls(text).splitlines())
 
 
 def _printable(text: str) -> str:

@@ -24,6 +24,7 @@ from vally import (
     mean,
     one_line,
     print_error,
+    print_line,
     print_warning,
     provider_secrets,
     record_line,
@@ -159,7 +160,7 @@ class CompareSession:
             done += 1
             if self._shows_progress():
                 glyph, reason = ("⚠", f"  {one_line(item.result.evidence)}") if item.result.errored else ("✔", "")
-                click.echo(f"[{done}/{total}] {glyph} {item.pair.baseline.label}{reason}", err=True)
+                print_line(f"[{done}/{total}] {glyph} {item.pair.baseline.label}{reason}", to_stderr=True)
 
         try:
             return await comparer.compare_all(
@@ -228,7 +229,7 @@ class CompareSession:
         except OSError as error:
             raise VallyError(f"cannot write '{path}': {error.strerror or error}", where="--output") from error
         if not self._context.display.quiet:
-            click.echo(f"Saved comparison → {output}")
+            print_line(f"Saved comparison → {output}")
 
 
 class _Reported(VallyError):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime
@@ -25,6 +24,7 @@ from vally import (
     load_trial_result,
     parse_json,
     parse_timestamp,
+    print_line,
     record_line,
     timestamp,
 )
@@ -60,8 +60,8 @@ def _tell(context: CliContext, options: Mapping[str, Any], document: Mapping[str
     if context.display.quiet:
         return
     totals = document["totals"]
-    click.echo(f"Merged {len(options['directories'])} shards: {totals['trials']:,} trials", file=sys.stdout)
-    click.echo(f"Output directory: {options['output_dir']}")
+    print_line(f"Merged {len(options['directories'])} shards: {totals['trials']:,} trials")
+    print_line(f"Output directory: {options['output_dir']}")
 
 
 class Merge:

@@ -104,7 +104,7 @@ def _facts(roots: Sequence[Path], context: CliContext) -> Iterator[RunFacts]:
 
 def _table(rows: Sequence[RunFacts], where: str, context: CliContext) -> Iterator[str]:
     if not rows:
-        yield f"no runs in {where}"
+        yield f"no runs in {one_line(where)}"
         return
     style = Style(use_color(context.display.color, context.environ, sys.stdout))
     table = [_row(facts, context) for facts in rows]

@@ -24,8 +24,8 @@ from vally import (
     is_being_written,
     load_whole,
     name_line,
+    one_line,
     print_warning,
-    printable,
     read_trials,
     record_line,
     report_block,
@@ -164,10 +164,10 @@ class Show:
             return []
         rows = list(saved_files(host, run.path))
         width = max((len(label) for label, _ in rows), default=0)
-        lines = [f"  {label:<{width}} → {self._shown(path)}" for label, path in rows]
+        lines = [f"  {label:<{width}} → {one_line(self._shown(path))}" for label, path in rows]
         quiet = self._context.display.quiet
         shown = ["Saved artifacts", *lines] if rows and not quiet else []
-        return [printable(line) for line in [*shown, f"Output directory: {self._shown(run.path)}"]]
+        return [*shown, f"Output directory: {one_line(self._shown(run.path))}"]
 
     def _shown(self, path: Path) -> str:
         return shown_path(path, self._context.cwd)

@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
-from vally import VallyError, atomic_write
+from vally import VallyError, atomic_write, print_line
 
 if TYPE_CHECKING:
     from vally import CliContext
@@ -18,7 +16,7 @@ def create(context: CliContext, name: str | Path, text: str) -> None:
     path = context.cwd / name
     write(context, path, text)
     if not context.display.quiet:
-        click.echo(f"Created {shown(context, path)}")
+        print_line(f"Created {shown(context, path)}")
 
 
 def write(context: CliContext, path: Path, text: str) -> None:

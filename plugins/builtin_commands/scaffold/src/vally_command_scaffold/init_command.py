@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from vally import CliContext, VallyError, display_options
+from vally import CliContext, VallyError, display_options, print_line
 
 DEFAULT_DIRECTORY = "evals/hello"
 DEFAULT_EXECUTOR = "copilot-sdk"
@@ -98,4 +98,5 @@ def _write_plugin(context: CliContext, kind: str, directory: str, *, force: bool
 
 def _print_next(context: CliContext, commands: list[str]) -> None:
     if not context.display.quiet:
-        click.echo("\n".join(["Next:", *(f"  {command}" for command in commands)]))
+        for line in ("Next:", *(f"  {command}" for command in commands)):
+            print_line(line)

@@ -9,8 +9,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from vally import (
     PluginHost,
     VallyError,
@@ -19,8 +17,8 @@ from vally import (
     find_project,
     print_diagnostics,
     print_error,
+    print_line,
     read_project,
-    strip_controls,
 )
 from vally_command_scaffold.documents import PROJECT_NAMES, Document, ProjectFile, Shared, document_at
 from vally_command_scaffold.files import shown
@@ -132,9 +130,10 @@ class Migrating:
         before, after = (data.decode("utf-8-sig").splitlines() for data in (migrated.before, migrated.after))
         names = shown(self._context, path), shown(self._context, target)
         if names[0] != names[1]:
-            click.echo(f"rename from {names[0]}\nrename to {names[1]}")
+            print_line(f"rename from {names[0]}")
+            print_line(f"rename to {names[1]}")
         for line in difflib.unified_diff(before, after, f"a/{names[0]}", f"b/{names[1]}", lineterm=""):
-            click.echo(strip_controls(line))
+            print_line(line)
 
     def _say_change(self, path: Path, target: Path, migrated: Migrated) -> None:
         if self._diff or self._context.display.quiet:
@@ -143,16 +142,16 @@ class Migrating:
         name = shown(self._context, path)
         if migrated.changed:
             count = "1 change" if migrated.settled == 1 else f"{migrated.settled} changes"
-            click.echo(f"{verb} {name} ({count})")
+            print_line(f"{verb} {name} ({count})")
         if target != path:
-            click.echo(f"{'Would rename' if self._check else 'Renamed'} {name} to {target.name}")
+            print_line(f"{'Would rename' if self._check else 'Renamed'} {name} to {target.name}")
 
     def _say_total(self, total: int) -> None:
         if self._diff or self._context.display.quiet:
             return
         of = "1 file" if total == 1 else f"{total} files"
         what = "would change" if self._check else "changed"
-        click.echo(f"{self._changed} of {of} {what}")
+        print_line(f"{self._changed} of {of} {what}")
 
 
 def _files_below(root: Path) -> Iterator[Path]:

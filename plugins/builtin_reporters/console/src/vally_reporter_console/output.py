@@ -8,7 +8,7 @@ import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from vally import fit_glyphs, is_terminal, report_block, report_width
+from vally import fit_glyphs, inert_line, is_terminal, report_block, report_width
 
 if TYPE_CHECKING:
     from vally import RunOptions
@@ -24,7 +24,6 @@ class Output:
     def __init__(self, options: RunOptions, environ: Mapping[str, str]) -> None:
         self._report_on_stderr = options.output != "text"
         self._environ = environ
-        self._on_github = environ.get("GITHUB_ACTIONS") == "true"
         self.lock = threading.RLock()
         self.color = options.color_stderr if self._report_on_stderr else options.color_stdout
 
@@ -42,9 +41,7 @@ class Output:
 
     def line(self, text: str) -> None:
         """Write one line of progress to stderr."""
-        # The other spelling of commands is understood anywhere in a line.
-        safe = text.replace("##[", "## [") if self._on_github else text
-        self._tell(f"{safe}\n")
+        self._tell(f"{inert_line(text, self._environ)}\n")
 
     def _tell(self, text: str) -> None:
         # Without a reader of stderr the run goes on; only a closed stdout ends it.
