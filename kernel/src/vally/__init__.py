@@ -159,7 +159,8 @@ _NAMES = {
     "vally.run.verdicts": "EvalRules StimulusTally TrialFacts",
     "vally.text.addresses": "is_loopback",
     "vally.text.display": (
-        "clip_middle cut_evidence describe_grader_value join_capped one_line_evidence sanitise strip_controls"
+        "clip_middle cut_evidence cut_middle describe_grader_value join_capped one_line_evidence sanitise "
+        "strip_controls"
     ),
     "vally.text.durations": "InvalidDuration format_duration parse_duration",
     "vally.text.globs": "InvalidGlob compile_glob escape_glob expand_glob leaves_root",

@@ -385,6 +385,7 @@ from vally.spec.schema import json_schema as json_schema
 from vally.text.addresses import is_loopback as is_loopback
 from vally.text.display import clip_middle as clip_middle
 from vally.text.display import cut_evidence as cut_evidence
+from vally.text.display import cut_middle as cut_middle
 from vally.text.display import describe_grader_value as describe_grader_value
 from vally.text.display import join_capped as join_capped
 from vally.text.display import one_line_evidence as one_line_evidence

@@ -16,6 +16,7 @@ from vally.text.display import (
     compact_json,
     cut_clusters,
     cut_evidence,
+    cut_middle,
     describe_grader_value,
     es_number,
     fixed,
@@ -266,3 +267,11 @@ def test_join_capped() -> None:
 )
 def test_literal(text: str, literal: str, sensitive: bool, found: bool) -> None:
     assert contains_literal(text, literal, case_sensitive=sensitive) is found
+
+
+@pytest.mark.parametrize(
+    ("text", "cut"),
+    [("", ""), ("a" * 10, "a" * 10), ("abcdefghijk", "abc…fghijk"), ("what " * 9 + "why", "wha…at why")],
+)
+def test_errors_are_cut_before_their_end(text: str, cut: str) -> None:
+    assert cut_middle(text, 10) == cut

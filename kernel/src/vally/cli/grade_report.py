@@ -62,9 +62,9 @@ class GradeReport:
         trial = f" (trial {item.trial_index + 1}/{item.total_trials})" if item.total_trials > 1 else ""
         yield f"━━━ {name}{trial} ━━━"
         if graded.error is not None:
-            yield f"⚠ {name}  {self._cut(one_line(graded.error), 4 + len(name))}"
+            yield f"⚠ {name}  {one_line(graded.error)}"
         elif graded.assigned.document.status is not None:
-            yield f"○ {name}  not gradable: {self._cut(_why(graded), 20 + len(name))}"
+            yield f"○ {name}  not gradable: {_why(graded)}"
         elif grade is None:
             yield f"○ {name}  not graded: the stimulus has no graders"
         else:
@@ -83,7 +83,9 @@ class GradeReport:
             for detail in result.details or ():
                 yield from self._grader(detail, depth + 1)
         else:
-            yield start + self._cut(one_line(result.evidence), len(start))
+            evidence = one_line(result.evidence)
+            # What kept a grader from a verdict stands at the end of its evidence.
+            yield start + (evidence if result.status == "error" else self._cut(evidence, len(start)))
 
     def _cut(self, text: str, used: int) -> str:
         if self._verbose:

@@ -19,6 +19,7 @@ from vally.run.scoring import (
     resolve_grade_pass,
 )
 from vally.run.statistics import clustered_mean, wilson_interval
+from vally.text.display import cut_middle
 from vally.text.numbers import es_number, two_decimals
 
 STOP_REASONS = frozenset({"cancelled", "fail-fast", "budget"})
@@ -98,10 +99,10 @@ class TrialFacts:
 
 def _error_text(result: TrialResult) -> str | None:
     if result.status == "error":
-        return (result.error or result.status)[:_ERROR_LENGTH]
+        return cut_middle(result.error or result.status, _ERROR_LENGTH)
     details = result.grade_result.details if result.grade_result else None
     broken = next((item for item in details or () if item.status == "error"), None)
-    return None if broken is None else f"{broken.name}: {broken.evidence}"[:_ERROR_LENGTH]
+    return None if broken is None else cut_middle(f"{broken.name}: {broken.evidence}", _ERROR_LENGTH)
 
 
 def _costs(result: TrialResult) -> tuple[tuple[str, float], ...]:

@@ -15,6 +15,7 @@ __all__ = [
     "compact_json",
     "cut_clusters",
     "cut_evidence",
+    "cut_middle",
     "describe_grader_value",
     "es_number",
     "fixed",
@@ -91,6 +92,14 @@ def one_line_evidence(text: str) -> str:
 def cut_evidence(text: str, limit: int = EVIDENCE_LENGTH) -> str:
     """Cut to `limit` code points, the last of which is then `…`."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def cut_middle(text: str, limit: int) -> str:
+    """Cut to `limit` code points, of which one is a `…` in the midst: for errors, which name their cause at the end."""
+    if len(text) <= limit:
+        return text
+    head = limit // 3
+    return f"{text[:head]}…{text[len(text) - (limit - head - 1) :]}"
 
 
 def strip_controls(text: str) -> str:

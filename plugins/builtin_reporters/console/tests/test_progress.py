@@ -49,10 +49,11 @@ def test_a_failure_that_no_single_grader_explains(play: Play, grader: Grader) ->
     assert played.stderr.endswith("  1.2s  score 0.50\n")
 
 
-def test_a_long_error_is_cut(play: Play) -> None:
-    played = play(trial_result("s", status="error", error="e" * 4096), progress="plain")
-    assert played.stderr.endswith(f"  {'e' * 199}…\n")
-    assert "e" * 4096 in played.stdout
+def test_a_long_error_is_cut_before_its_cause(play: Play) -> None:
+    error = "e" * 4096 + ": the cause"
+    played = play(trial_result("s", status="error", error=error), progress="plain")
+    assert played.stderr.endswith(f"  {'e' * 66}…{'e' * 122}: the cause\n")
+    assert error in played.stdout
 
 
 def test_verbose_tells_of_starts_and_phases(play: Play, grader: Grader) -> None:

@@ -46,11 +46,13 @@ def test_what_trials_came_to(play: Play, grader: Grader, trials: Trials) -> None
 
 
 def test_errors_are_explained(play: Play, grader: Grader, trials: Trials) -> None:
-    errored = {"status": "error", "error": "the judge\ntimed out \x1b[31m" + "x" * 300}
+    errored = {"status": "error", "error": "the judge\ntimed out \x1b[31m" + "x" * 300 + ": the\ncause"}
     results = [*trials("a", [grader("g")], errored), *trials("b", [grader("g")])]
     lines = summary(play(*results, threshold=0.8))
     assert lines[2].split("   ")[0].endswith("score 1.00 >= 0.80, but 1 trial had an execution error")
     assert lines[3].startswith("      first error: the judge timed out xxx")
+    assert lines[3].endswith("xxx: the cause")
+    assert "xxx…xxx" in lines[3]
     assert len(lines[3]) <= 6 + len("first error: ") + 200
     assert lines[4] == (
         "      pass rate 100.0% (95% CI 34.2% to 100.0% over 2 trials) · "

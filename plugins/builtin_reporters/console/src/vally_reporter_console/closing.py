@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from vally import Style, cells, cut_evidence, elapsed, eval_figures, name_line, one_line, pad, plural, stimulus_stats
+from vally import Style, cells, cut_middle, elapsed, eval_figures, name_line, one_line, pad, plural, stimulus_stats
 
 if TYPE_CHECKING:
     from vally import EvalSummary, RunSummary
@@ -37,7 +37,7 @@ def summary_lines(summary: RunSummary, style: Style, *, quiet: bool) -> Iterator
 def _explanations(item: EvalSummary) -> Iterator[str]:
     """What errors were about, and how sure the figures are."""
     if item.error and not item.passed:
-        yield f"first error: {cut_evidence(one_line(item.error), ERROR_LIMIT)}"
+        yield f"first error: {cut_middle(one_line(item.error), ERROR_LIMIT)}"
     figures = eval_figures(item)
     if figures:
         yield " · ".join(figures)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vally import clock, cut_evidence, elapsed, one_line, plural, two_decimals
+from vally import clock, cut_middle, elapsed, one_line, plural, two_decimals
 from vally_reporter_console.figures import Figures, TrialLabel
 
 if TYPE_CHECKING:
@@ -150,4 +150,4 @@ def _outcome(event: TrialDone) -> tuple[str, str]:
 
 
 def _reason(text: str | None) -> str:
-    return cut_evidence(one_line(text or ""), REASON_LIMIT)
+    return cut_middle(one_line(text or ""), REASON_LIMIT)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from vally import Style, cells, elapsed, name_line, one_line, two_decimals
@@ -60,7 +60,9 @@ class TrialLayout:
         name = name_line(item.name or item.grader_type or "")
         head = f"{' ' * indent}{self.style.glyph(glyph)} {name}  "
         width = indent + 2 + cells(name) + 2
-        first, *more = self.evidence.lines(item.evidence, head=width, indent=indent + 4)
+        # What kept a grader from a verdict stands at the end of its evidence.
+        evidence = replace(self.evidence, whole=True) if item.status == "error" else self.evidence
+        first, *more = evidence.lines(item.evidence, head=width, indent=indent + 4)
         yield head + first
         yield from more
         for detail in item.details or ():

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vally import cut_evidence, has_grader_error, name_line, printable
+from vally import cut_evidence, cut_middle, has_grader_error, name_line, printable
 
 if TYPE_CHECKING:
     from vally import GraderResult, TrialResult
@@ -67,7 +67,7 @@ def _number(result: TrialResult) -> str:
 
 def _error_text(result: TrialResult) -> str:
     if result.status == "error":
-        return cut_evidence(printable(result.error or "unknown error"), _TEXT)
+        return cut_middle(printable(result.error or "unknown error"), _TEXT)
     grade = result.grade_result
     if grade is None or not has_grader_error(grade):
         return ""
