@@ -42,6 +42,7 @@ def test_the_list(store: Path) -> None:
         ("run-goodbye", "fail", 1, 0),
         ("run-hello", "pass", 1, 1),
     ]
+    assert [row["backend"] for row in rows] == ["local", "local"]
     assert "e" in vally(store, "runs", "--eval", "e").stdout
     assert [path.name for path in store.glob("h.db*")] == ["h.db"]
     assert len(vally(store, "runs", "--failed").stdout.splitlines()) == 2

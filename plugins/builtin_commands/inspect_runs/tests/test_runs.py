@@ -44,6 +44,17 @@ def test_a_line_per_run_the_newest_first(write_run: WriteRun, make: Make, vally:
     assert lines[2].split() == expected.split()
 
 
+def test_where_runs_were_is_told_unless_all_were_here(write_run: WriteRun, vally: Vally) -> None:
+    write_run(trial_result("s", backend="local"), trial_result("s", backend="local"), name="2024-01-01T00-00-00-000Z")
+    write_run(trial_result("s"), name="2024-01-02T00-00-00-000Z")
+    assert "BACKEND" not in vally("runs").stdout
+    write_run(trial_result("s", backend="ray/\x1b[31mcontainer\nx"), name="2024-01-03T00-00-00-000Z")
+    head, *lines = vally("runs").stdout.splitlines()
+    assert head.endswith("  BACKEND")
+    assert [line[head.index("BACKEND") :] for line in lines] == ["ray/container x", "–", "local"]
+    assert [row["backend"] for row in listed(vally)] == ["ray/\x1b[31mcontainer\nx", None, "local"]
+
+
 def test_no_runs(vally: Vally) -> None:
     result = vally("runs")
     assert (result.exit_code, result.stdout) == (0, "no runs in vally-results, vally-experiment-results\n")

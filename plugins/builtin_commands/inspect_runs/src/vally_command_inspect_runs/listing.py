@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vally import (
+    DEFAULT_BACKEND,
     Style,
     UsageError,
     VallyError,
@@ -34,7 +35,8 @@ from vally_command_inspect_runs.show import project_of, shown_path
 if TYPE_CHECKING:
     from vally import CliContext
 
-HEADINGS = ("STARTED", "RUN", "KIND", "EVALS", "TRIALS", "PASS RATE", "VERDICT", "DURATION")
+HEADINGS = ("STARTED", "RUN", "KIND", "EVALS", "TRIALS", "PASS RATE", "VERDICT", "DURATION", "BACKEND")
+VERDICT = HEADINGS.index("VERDICT")
 ABSENT = "–"
 _COLORS = {"pass": "green", "fail": "red", "error": "yellow", "partial": "yellow"}
 _MOST_EVALS = 40
@@ -107,14 +109,15 @@ def _table(rows: Sequence[RunFacts], where: str, context: CliContext) -> Iterato
         yield f"no runs in {one_line(where)}"
         return
     style = Style(use_color(context.display.color, context.environ, sys.stdout))
-    table = [_row(facts, context) for facts in rows]
-    widths = [max(cells(line[column]) for line in (HEADINGS, *table)) for column in range(len(HEADINGS))]
-    yield style.paint(_aligned(HEADINGS, widths), "bold")
+    shown = len(HEADINGS) - all(facts.backend in (None, DEFAULT_BACKEND) for facts in rows)
+    headings, table = HEADINGS[:shown], [_row(facts, context)[:shown] for facts in rows]
+    widths = [max(cells(line[column]) for line in (headings, *table)) for column in range(shown)]
+    yield style.paint(_aligned(headings, widths), "bold")
     for facts, line in zip(rows, table, strict=True):
         padded = [pad(cell, width) for cell, width in zip(line, widths, strict=True)]
         color = _COLORS.get(facts.verdict)
         if color:
-            padded[6] = style.paint(padded[6], color)
+            padded[VERDICT] = style.paint(padded[VERDICT], color)
         yield "  ".join(padded).rstrip()
 
 
@@ -133,6 +136,7 @@ def _row(facts: RunFacts, context: CliContext) -> tuple[str, ...]:
         ABSENT if rate is None else f"{one_decimal(100 * rate)}%",
         facts.verdict,
         ABSENT if facts.duration_ms is None else elapsed(facts.duration_ms),
+        ABSENT if facts.backend is None else name_line(facts.backend),
     )
 
 
@@ -157,6 +161,7 @@ def _document(rows: Sequence[RunFacts], context: CliContext) -> str:
             "passRate": facts.pass_rate,
             "verdict": facts.verdict,
             "durationMs": facts.duration_ms,
+            "backend": facts.backend,
         }
         for facts in rows
     ]

@@ -16,6 +16,7 @@ from vally import (
     parse_json,
     parse_timestamp,
     read_json,
+    read_lines,
     read_trials,
     run_id,
     started_at,
@@ -47,6 +48,8 @@ class RunFacts:
     verdict: str = "incomplete"
     duration_ms: int | None = None
     problems: list[str] = field(default_factory=list)
+    backend: str | None = None
+    """Where its first trial ran; None when the record does not say."""
     shown: str | None = None
     """How lists name it when its directory may be gone."""
 
@@ -75,6 +78,7 @@ def facts_of(run: StoredRun) -> RunFacts | None:
     if foreign and not run.is_experiment and not run.manifest():
         return None
     facts.evals = list(dict.fromkeys(facts.evals))
+    facts.backend = next((name for part in run.parts if (name := _first_backend(part.results))), None)
     _conclude(facts, summaries)
     return facts
 
@@ -82,6 +86,18 @@ def facts_of(run: StoredRun) -> RunFacts | None:
 def _kind(run: StoredRun) -> str:
     named = run.manifest().get("kind")
     return named if isinstance(named, str) and named else "experiment" if run.is_experiment else "eval"
+
+
+def backend_of(record: object) -> str | None:
+    """Where the trial of a record ran; None when it does not say."""
+    backend = record.get("backend") if isinstance(record, dict) else None
+    return backend if isinstance(backend, str) and backend else None
+
+
+def _first_backend(path: Path) -> str | None:
+    with path.open("rb") as file:
+        first = next(read_lines(file, []), None)
+    return None if first is None else backend_of(first.record)
 
 
 def _last_summary(path: Path) -> RunSummary | None:

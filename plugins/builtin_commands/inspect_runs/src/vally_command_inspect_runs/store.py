@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from vally import RunPart, StoredRun, UsageError, VallyError, did_you_mean, parse_timestamp
-from vally_command_inspect_runs.run_facts import RunFacts
+from vally import RunPart, StoredRun, UsageError, VallyError, did_you_mean, parse_json, parse_timestamp
+from vally_command_inspect_runs.run_facts import RunFacts, backend_of
 
 if TYPE_CHECKING:
     from vally import CliContext
@@ -44,8 +44,15 @@ class RunStore:
                 graded=int(row["pass_count"] or 0) + int(row["fail_count"] or 0),
                 verdict=_verdict(row),
                 duration_ms=row["duration_ms"],
+                backend=self._backend(str(row["id"])),
                 shown=str(row["id"]),
             )
+
+    def _backend(self, run_id: str) -> str | None:
+        for row in self._rows("SELECT body FROM raw_records WHERE run_id = ? ORDER BY seq LIMIT 1", run_id):
+            with contextlib.suppress(ValueError, zlib.error):
+                return backend_of(parse_json(zlib.decompress(row["body"])))
+        return None
 
     def export(self, word: str | None, directory: Path) -> StoredRun:
         """Write the records of a run to a directory, as they were read; raises `VallyError` when there is none."""
