@@ -92,6 +92,7 @@ def test_a_judge_grades_and_is_charged(tmp_path: Path) -> None:
             {},
             ("gpt-5.6-terra", "medium"),
         ),
+        ((), {"EVAL_JUDGE_REASONING_EFFORT": ""}, {"judge_reasoning_effort": "low"}, {}, ("gpt-5.6-terra", "low")),
         (
             ("--judge-model", "option", "--judge-reasoning-effort", "high"),
             {"EVAL_JUDGE_REASONING_EFFORT": "medium"},

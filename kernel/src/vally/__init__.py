@@ -39,7 +39,7 @@ _NAMES = {
     "vally.cli.completion_shells": "completion_script",
     "vally.cli.context": "CliContext",
     "vally.cli.display": "is_terminal use_color",
-    "vally.cli.judge_options": "judge_cache judge_options",
+    "vally.cli.judge_options": "judge_cache judge_effort judge_options",
     "vally.cli.messages": "print_diagnostics print_error print_line print_warning",
     "vally.cli.own_process": "cache_directory own_environment",
     "vally.cli.options": "KEY_VALUE display_options plugin_options plugin_options_for",

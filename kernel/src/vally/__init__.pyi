@@ -11,6 +11,7 @@ from vally.cli.display import is_terminal as is_terminal
 from vally.cli.display import use_color as use_color
 from vally.cli.event_loop import leave_threads_behind as leave_threads_behind
 from vally.cli.judge_options import judge_cache as judge_cache
+from vally.cli.judge_options import judge_effort as judge_effort
 from vally.cli.judge_options import judge_options as judge_options
 from vally.cli.machine_output import reserved_stdout as reserved_stdout
 from vally.cli.messages import print_diagnostics as print_diagnostics

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vally.cli.directories import directory
+from vally.cli.judge_options import judge_effort
 from vally.cli.messages import print_line
 
 if TYPE_CHECKING:
@@ -44,13 +45,13 @@ def build_plan(
         timeout_ms=options["timeout"],
         threshold=options["threshold"],
         judge_model=options["judge_model"],
-        judge_effort=options["judge_reasoning_effort"],
+        judge_effort=judge_effort(context, options),
         skill_dirs=skill_dirs,
         workspace=(context.cwd / workspace).absolute() if workspace else None,
         in_place=options["in_place"],
         seed=options["seed"],
     )
-    return make_plan(specs, plan_options, environ_effort=context.environ.get("EVAL_JUDGE_REASONING_EFFORT"))
+    return make_plan(specs, plan_options)
 
 
 def option_warnings(plan: Plan, options: Mapping[str, Any]) -> list[str]:

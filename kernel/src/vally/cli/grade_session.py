@@ -15,7 +15,7 @@ import click
 
 from vally.cli.backend_choice import choose_backend
 from vally.cli.grade_report import GradeReport
-from vally.cli.judge_options import judge_cache
+from vally.cli.judge_options import judge_cache, judge_effort
 from vally.cli.messages import print_error, print_warning, say
 from vally.model.jsonio import encode_line, timestamp
 from vally.run.report_stream import reporting
@@ -110,10 +110,9 @@ class GradeSession:
             runs=1,
             threshold=options["threshold"],
             judge_model=options["judge_model"],
-            judge_effort=options["judge_reasoning_effort"],
+            judge_effort=judge_effort(self._context, options),
         )
-        effort = self._context.environ.get("EVAL_JUDGE_REASONING_EFFORT")
-        self._evals = RegradedEvals(self._specs, assigned, plan_options, environ_effort=effort)
+        self._evals = RegradedEvals(self._specs, assigned, plan_options)
         secrets = {**dict(options["params"]), **dict(options["backend_args"])}
         variables = credential_variables(self._evals.plan)
         self._redactor = Redactor(self._context.environ, variables=variables, parameters=secrets)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+EFFORT_VARIABLE = "EVAL_JUDGE_REASONING_EFFORT"
 JUDGE_OPTIONS = [
     click.option("--judge-model", metavar="MODEL", help="Judge of graders without a model of their own."),
     click.option("--judge-reasoning-effort", metavar="LEVEL", help="Reasoning effort of judges."),
@@ -30,6 +31,11 @@ def judge_options(function: F) -> F:
     for option in reversed(JUDGE_OPTIONS):
         function = option(function)
     return function
+
+
+def judge_effort(context: CliContext, options: Mapping[str, Any]) -> str | None:
+    """The reasoning effort of judges that the command line or the environment names; None for that of the spec."""
+    return options["judge_reasoning_effort"] or context.environ.get(EFFORT_VARIABLE) or None
 
 
 def judge_cache(

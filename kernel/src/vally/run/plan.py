@@ -148,13 +148,8 @@ def _seed(seed: int | None, key: str) -> int | None:
     return int.from_bytes(digest[:4], "big") >> 1
 
 
-def make_plan(
-    specs: Sequence[EvalSpec | PlanEntry], options: PlanOptions, *, environ_effort: str | None = None
-) -> Plan:
-    """Plan the selected stimuli of validated specs, in the order given.
-
-    `environ_effort` is the judge's reasoning effort by environment variable, between option and spec.
-    """
+def make_plan(specs: Sequence[EvalSpec | PlanEntry], options: PlanOptions) -> Plan:
+    """Plan the selected stimuli of validated specs, in the order given."""
     entries = [item if isinstance(item, PlanEntry) else PlanEntry(spec=item) for item in specs]
     evals: list[EvalPlan] = []
     skipped: list[str] = []
@@ -168,7 +163,7 @@ def make_plan(
             continue
         for model in options.models or (spec.defaults.model,):
             segments = _segments(entry, labels[spec.display_path], model or NO_MODEL, namer)
-            evals.append(_eval_plan(entry, model, runs, len(evals), options, segments, environ_effort))
+            evals.append(_eval_plan(entry, model, runs, len(evals), options, segments))
     total = sum(len(plan.stimuli) * plan.trials for plan in evals)
     return Plan(options=options, evals=tuple(evals), skipped=tuple(skipped), total=total)
 
@@ -191,7 +186,6 @@ def _eval_plan(
     index: int,
     options: PlanOptions,
     segments: tuple[tuple[str, str, str], ...],
-    environ_effort: str | None,
 ) -> EvalPlan:
     spec = entry.spec
     executor = _executor(spec, options)
@@ -199,7 +193,7 @@ def _eval_plan(
     judge = JudgeSettings(
         provider=spec.defaults.judge_provider,
         model=_first(options.judge_model, spec.defaults.judge_model, DEFAULT_JUDGE_MODEL),
-        reasoning_effort=_first(options.judge_effort, environ_effort, spec.defaults.judge_reasoning_effort),
+        reasoning_effort=_first(options.judge_effort, spec.defaults.judge_reasoning_effort),
     )
     planned = PlannedEval(
         index=index,

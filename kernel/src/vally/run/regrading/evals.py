@@ -28,8 +28,7 @@ EvalKey = tuple[int, str, str | None]
 class RegradedEvals:
     """Plans the stimuli that have documents, and gathers the facts about these.
 
-    `plan` holds those stimuli, one trial of each, and `items` their items. `environ_effort` is the reasoning effort of
-    judges by environment variable.
+    `plan` holds those stimuli, one trial of each, and `items` their items.
     """
 
     def __init__(
@@ -37,8 +36,6 @@ class RegradedEvals:
         specs: Sequence[EvalSpec],
         assigned: Sequence[Assigned],
         options: PlanOptions,
-        *,
-        environ_effort: str | None = None,
     ) -> None:
         wanted = {item.match for item in assigned}
         used = sorted({match.spec for match in wanted})
@@ -50,7 +47,7 @@ class RegradedEvals:
             )
             for number in used
         ]
-        self.plan: Plan = make_plan(chosen, options, environ_effort=environ_effort)
+        self.plan: Plan = make_plan(chosen, options)
         self.items: Mapping[Match, TrialItem] = dict(zip(matches, self.plan.items(), strict=True))
         self._evals = dict(zip(used, self.plan.evals, strict=True))
         self._planned = self._counted(assigned)

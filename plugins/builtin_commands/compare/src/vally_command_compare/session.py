@@ -21,6 +21,7 @@ from vally import (
     atomic_write,
     find_project,
     judge_cache,
+    judge_effort,
     mean,
     one_line,
     print_error,
@@ -130,8 +131,7 @@ class CompareSession:
     def _settings(self, comparison: Comparison) -> JudgeSettings:
         directory = comparison.baseline.path.parent
         defaults = recorded_defaults(directory, comparison.names.get("evalFile"))
-        effort = self._options["judge_reasoning_effort"] or self._context.environ.get("EVAL_JUDGE_REASONING_EFFORT")
-        return judge_settings(defaults, self._options["judge_model"], effort)
+        return judge_settings(defaults, self._options["judge_model"], judge_effort(self._context, self._options))
 
     def _redactor(self, settings: JudgeSettings) -> Redactor:
         redactor = Redactor(self._context.environ, parameters=dict(self._options["params"]))

@@ -24,6 +24,7 @@ from vally import (
     VallyError,
     atomic_write,
     find_project,
+    judge_effort,
     make_plan,
     print_diagnostics,
     print_error,
@@ -174,11 +175,11 @@ class ExperimentRun:
             work_dir=context.cwd,
             threshold=options["threshold"],
             judge_model=options["judge_model"],
-            judge_effort=options["judge_reasoning_effort"],
+            judge_effort=judge_effort(context, options),
             workspace=(context.cwd / workspace).absolute() if workspace else None,
             seed=options["seed"],
         )
-        return make_plan(entries, plan_options, environ_effort=context.environ.get("EVAL_JUDGE_REASONING_EFFORT"))
+        return make_plan(entries, plan_options)
 
     def _run(self, session: RunSession, experiment: Experiment, plan: Plan, output_dir: Path) -> int:
         sharded = self._options["shard"] is not None

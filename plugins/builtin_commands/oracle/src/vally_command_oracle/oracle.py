@@ -19,6 +19,7 @@ from vally import (
     VallyError,
     fit_glyphs,
     is_terminal,
+    judge_effort,
     make_plan,
     parse_duration,
     print_warning,
@@ -142,11 +143,10 @@ class Oracle:
             runs=1,
             timeout_ms=longest + SPARE_MS,
             judge_model=options["judge_model"],
-            judge_effort=options["judge_reasoning_effort"],
+            judge_effort=judge_effort(context, options),
             workspace=(context.cwd / workspace).absolute() if workspace else None,
         )
-        effort = context.environ.get("EVAL_JUDGE_REASONING_EFFORT")
-        return make_plan(list(specs.values()), plan_options, environ_effort=effort)
+        return make_plan(list(specs.values()), plan_options)
 
     def _printer(self, cases: Sequence[Case]) -> Printer:
         display = self._context.display
