@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from comparisons import Comparisons
 
-from vally import CompareInput, CompareResult, GraderSpec
+from vally import CompareInput, CompareResult, GraderSpec, JudgeError
+from vally.testing import ScriptedJudge
 
 
 @pytest.fixture
@@ -220,6 +221,47 @@ def test_the_judge_is_the_one_the_baseline_recorded(kit: Comparisons) -> None:
     kit.compare("--baseline", "a", "--treatment", "b", judge=judge)
     kit.compare("--baseline", "a", "--treatment", "b", "--judge-model", "mine", judge=judge)
     assert seen == [("recorded", "high")] * 2 + [("mine", "high")] * 2
+
+
+def judged_by(seen: list[Any]) -> Any:
+    def judge(request: Any) -> Any:
+        seen.append((request.model, request.reasoning_effort))
+        raise JudgeError("no key", kind="unavailable")
+
+    return judge
+
+
+def test_without_a_recorded_judge_a_spec_names_one(kit: Comparisons) -> None:
+    seen: list[Any] = []
+    for name in ("a", "b"):
+        kit.side(f"{name}/results.jsonl", {"s": [1]})
+    stimuli = [{"name": "s", "prompt": "p", "graders": [{"type": "completed"}]}]
+    for name in ("other", "e"):
+        provider = {"type": "scripted", "baseUrl": "http://127.0.0.1:9/v1"}
+        defaults = {"judge_model": f"of-{name}", "judge_reasoning_effort": "low", "judge_provider": provider}
+        (kit.root / f"{name}.yaml").write_text(json.dumps({"name": name, "defaults": defaults, "stimuli": stimuli}))
+    sides = ("--baseline", "a", "--treatment", "b")
+    scripted = ScriptedJudge(judged_by(seen)).record("scripted", provider_types=("scripted",))
+    named = kit.compare(*sides, "-e", "e.yaml", "-e", "other.yaml", plugins=[scripted])
+    built_in = kit.compare(*sides, judge=judged_by(seen))
+    recorded = {"specs": [{"path": "e.yaml", "defaults": {"judge_model": "recorded"}}]}
+    (kit.root / "a/run-manifest.json").write_text(json.dumps(recorded))
+    kept = kit.compare(*sides, "-e", "e.yaml", judge=judged_by(seen))
+    assert list(dict.fromkeys(seen)) == [("of-e", "low"), ("gpt-5.6-terra", None), ("recorded", None)]
+    assert "  the judge was 'of-e' with judge_provider 'scripted', as e.yaml says\n" in named.stderr
+    assert "with no judge_provider, because neither baseline nor spec names another\n" in built_in.stderr
+    assert built_in.stderr.endswith("under defaults of a spec and name it with --eval-spec\n")
+    assert "as the baseline recorded it\n" in kept.stderr
+    assert "run the baseline again with another judge" in kept.stderr
+    assert [item.exit_code for item in (named, built_in, kept)] == [1, 1, 1]
+
+
+def test_verdicts_are_compared_without_a_judge(kit: Comparisons) -> None:
+    kit.side("a.jsonl", {"s": [9, 9]}, passed=False)
+    kit.side("b.jsonl", {"s": [9, 9]}, passed=True)
+    result = kit.compare(*both(), judge=kit.fails_on_nines)
+    assert result.exit_code == 1
+    assert "  verdicts: 2 fixed, 0 broken (McNemar p = 0.50)" in result.stdout.splitlines()
 
 
 class Broken:

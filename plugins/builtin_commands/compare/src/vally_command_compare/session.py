@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,13 +36,13 @@ from vally_command_compare.experiments import Comparison, open_experiment
 from vally_command_compare.judging import Comparer, JudgedPair, Rubric
 from vally_command_compare.pairing import Pairing, pair_sides
 from vally_command_compare.report import report_lines
-from vally_command_compare.settings import judge_settings, recorded_defaults, rubrics_of
+from vally_command_compare.settings import ChosenJudge, judge_settings, recorded_defaults, rubrics_of
 from vally_command_compare.sides import METRICS, read_side
 from vally_command_compare.summary import comparison_record
 from vally_command_compare.wording import differences_of_repeats, regressed
 
 if TYPE_CHECKING:
-    from vally import CliContext, JudgeSettings, PluginHost
+    from vally import CliContext, EvalSpec, JudgeSettings, PluginHost
 
 STDOUT = "-"
 DEFAULT_EFFECT = 0.2
@@ -58,6 +58,7 @@ class CompareSession:
         self._min_effect: float = options["min_effect"]
         self._records: list[dict[str, Any]] = []
         self._failed: list[str] = []
+        self._specs: Sequence[EvalSpec] = ()
 
     def execute(self) -> int:
         """Compare everything, then write the records."""
@@ -98,6 +99,7 @@ class CompareSession:
         specs = None if opened is None else selection.load(opened)
         if opened is None or specs is None:
             raise _Reported
+        self._specs = specs
         return opened, lambda keyword: rubrics_of(specs, keyword)
 
     def _stop_on(self, host: PluginHost) -> None:
@@ -121,17 +123,19 @@ class CompareSession:
         self, host: PluginHost, record: GraderSpec, rubrics: Mapping[str, Rubric], comparison: Comparison
     ) -> None:
         pairing = pair_sides(comparison.baseline, comparison.treatment)
-        settings = self._settings(comparison)
+        judge = self._chosen_judge(comparison)
+        settings = judge.settings
         judged = anyio.run(self._judge, host, record, rubrics, comparison, pairing, settings)
         document = comparison_record(comparison.names, pairing, judged, self._min_effect or DEFAULT_EFFECT)
         self._records.append(self._redactor(settings).value(document))
         self._report(self._records[-1], pairing, settings)
-        self._check(document)
+        self._check(document, judge.hints() if record.requires_judge else ())
 
-    def _settings(self, comparison: Comparison) -> JudgeSettings:
-        directory = comparison.baseline.path.parent
-        defaults = recorded_defaults(directory, comparison.names.get("evalFile"))
-        return judge_settings(defaults, self._options["judge_model"], judge_effort(self._context, self._options))
+    def _chosen_judge(self, comparison: Comparison) -> ChosenJudge:
+        file = comparison.names.get("evalFile")
+        recorded = recorded_defaults(comparison.baseline.path.parent, file)
+        effort = judge_effort(self._context, self._options)
+        return judge_settings(recorded, self._specs, file, self._options["judge_model"], effort)
 
     def _redactor(self, settings: JudgeSettings) -> Redactor:
         redactor = Redactor(self._context.environ, parameters=dict(self._options["params"]))
@@ -196,23 +200,24 @@ class CompareSession:
             lines = [lines[0], *(line for line in lines[1:] if not line.startswith(" "))]
         click.echo(report_block("\n".join(lines) + "\n", self._context.environ), file=stream, nl=False)
 
-    def _check(self, document: Mapping[str, Any]) -> None:
+    def _check(self, document: Mapping[str, Any], hints: Sequence[str]) -> None:
         summary = document["summary"]
         name = f"{document['baseline']} and {document['treatment']}"
         if not summary["trialCount"]:
             first = next((trial["evidence"] for item in document["stimuli"] for trial in item["trials"]), "")
-            self._fail(
-                f"{name}: every comparison errored, the first with: {first}" if first else f"{name}: nothing compared"
-            )
+            if first:
+                self._fail(f"{name}: every comparison errored, the first with: {first}", hints)
+            else:
+                self._fail(f"{name}: nothing compared")
         if self._options["fail_on_regression"] and regressed(summary, self._min_effect):
             self._fail(f"{name}: the treatment is credibly worse")
         if self._options["repeats"]:
             for difference in differences_of_repeats(summary):
                 self._fail(f"{name}: repeats of one configuration differ: {difference}")
 
-    def _fail(self, reason: str) -> None:
+    def _fail(self, reason: str, hints: Sequence[str] = ()) -> None:
         self._failed.append(reason)
-        print_error(VallyError(reason))
+        print_error(VallyError(reason, hints=hints))
 
     def _write(self) -> None:
         output = self._options["output"]

@@ -1,8 +1,9 @@
-"""Judge and criteria of a comparison: as the baseline recorded them, unless options or specs say otherwise."""
+"""Judge and criteria of a comparison, from options, what the baseline recorded, and specs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from vally import (
 from vally_command_compare.judging import Rubric
 
 REDACTED = "<redacted>"
+_JUDGE_KEYS = frozenset({"judge_model", "judge_provider"})
 
 
 def recorded_defaults(directory: Path, eval_file: str | None) -> Mapping[str, Any]:
@@ -54,13 +56,55 @@ def _from_manifest(path: Path) -> Iterable[tuple[str, Mapping[str, Any]]]:
             yield str(spec.get("path", "")), spec["defaults"]
 
 
-def judge_settings(defaults: Mapping[str, Any], model: str | None, effort: str | None) -> JudgeSettings:
-    """The judge to ask: options first, then what was recorded, then what is built in."""
-    recorded_model, recorded_effort = defaults.get("judge_model"), defaults.get("judge_reasoning_effort")
+@dataclass(frozen=True, slots=True)
+class ChosenJudge:
+    """The judge to ask, and who chose it, in words; `from_specs` when specs may name another one."""
+
+    settings: JudgeSettings
+    chosen_by: str
+    from_specs: bool
+
+    def hints(self) -> tuple[str, ...]:
+        """What to do when this judge gives no answer."""
+        provider = f"judge_provider '{self.settings.provider.type}'" if self.settings.provider else "no judge_provider"
+        return (
+            f"the judge was '{self.settings.model}' with {provider}, {self.chosen_by}",
+            "set judge_provider and judge_model under defaults of a spec and name it with --eval-spec"
+            if self.from_specs
+            else "run the baseline again with another judge under defaults of its spec, or name another --judge-model",
+        )
+
+
+def judge_settings(
+    recorded: Mapping[str, Any], specs: Sequence[EvalSpec], eval_file: str | None, model: str | None, effort: str | None
+) -> ChosenJudge:
+    """The judge to ask: options first, then what was recorded, then what a spec says, then what is built in."""
+    named = [spec for spec in specs if eval_file in (None, spec.display_path)] or specs
+    if recorded.keys() & _JUDGE_KEYS:
+        found, chosen_by = _recorded(recorded), "as the baseline recorded it"
+    elif named:
+        found, chosen_by = _of_spec(named[0]), f"as {named[0].display_path} says"
+    else:
+        found, chosen_by = JudgeSettings(model=DEFAULT_JUDGE_MODEL), "because neither baseline nor spec names another"
+    settings = replace(found, model=model or found.model, reasoning_effort=effort or found.reasoning_effort)
+    return ChosenJudge(settings, chosen_by, from_specs=not recorded.keys() & _JUDGE_KEYS)
+
+
+def _recorded(defaults: Mapping[str, Any]) -> JudgeSettings:
+    model, effort = defaults.get("judge_model"), defaults.get("judge_reasoning_effort")
     return JudgeSettings(
         provider=_provider(defaults.get("judge_provider")),
-        model=model or (recorded_model if isinstance(recorded_model, str) else None) or DEFAULT_JUDGE_MODEL,
-        reasoning_effort=effort or (recorded_effort if isinstance(recorded_effort, str) else None),
+        model=model if isinstance(model, str) and model else DEFAULT_JUDGE_MODEL,
+        reasoning_effort=effort if isinstance(effort, str) else None,
+    )
+
+
+def _of_spec(spec: EvalSpec) -> JudgeSettings:
+    defaults = spec.defaults
+    return JudgeSettings(
+        provider=defaults.judge_provider,
+        model=defaults.judge_model or DEFAULT_JUDGE_MODEL,
+        reasoning_effort=defaults.judge_reasoning_effort,
     )
 
 
