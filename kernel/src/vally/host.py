@@ -89,21 +89,34 @@ class PluginHost:
         record = self.get(kind, name)
         if record is not None:
             return record
-        registry = self._registry(kind)
-        if name in registry.conflicts:
-            conflict = registry.conflicts[name]
-            self._forget_warning(conflict.warning)
-            raise conflict.error
+        if (conflict := self.conflict(kind, name)) is not None:
+            raise conflict
         hints = self.unknown_hints(kind, name)
         if kind == "grader":
             raise PluginError(f"unknown grader type '{name}'", code="unknown-grader-type", hints=hints)
         raise PluginError(f"no {kind} named '{name}'", code=f"unknown-{kind}", hints=hints)
 
+    def conflict(self, kind: str, name: str) -> PluginError | None:
+        """The error of using a name that several plugins provide, or None; its warning is not given any more."""
+        return self._conflict_over(kind, lambda record: record.name == name)
+
+    def _conflict_over(self, kind: str, wanted: Callable[[Any], bool]) -> PluginError | None:
+        for conflict in self._registry(kind).conflicts.values():
+            if any(wanted(record) for _, record in conflict.providers):
+                self._forget_warning(conflict.warning)
+                return conflict.error
+        return None
+
     def unknown_hints(self, kind: str, name: str, *, candidates: Iterable[str] | None = None) -> tuple[str, ...]:
-        """Hint lines for a name that nobody provides: near matches, else all names, then the failed plugins."""
+        """Hint lines for a name that cannot be used: its providers when there are several, and nothing else then.
+
+        Otherwise near matches, else all names, then the failed plugins.
+        """
         from vally.discovery import install_hint
         from vally.text.suggest import did_you_mean
 
+        if (conflict := self.conflict(kind, name)) is not None:
+            return (conflict.message, *conflict.hints)
         names = list(self.records(kind) if candidates is None else candidates)
         hints = [hint for hint in (install_hint(kind, name), did_you_mean(name, names)) if hint]
         if kind != "grader" and names:
@@ -212,12 +225,17 @@ class PluginHost:
         return value
 
     def constraint_provider(self, key: str) -> GraderSpec | None:
-        """The grader that implements a constraint such as `max_turns`; raises `PluginError` when there are two."""
+        """The grader that implements a constraint such as `max_turns`; raises `PluginError` when there are two.
+
+        Two graders, or one name that two plugins provide.
+        """
         graders: Any = self.records("grader").values()
         providers = [record for record in graders if key in record.constraints]
         if len(providers) > 1:
             names = " and ".join(f"'{record.name}' of {self.origin(record)}" for record in providers)
             raise PluginError(f"constraint '{key}' is implemented by graders {names}", code="plugin-conflict")
+        if not providers and (conflict := self._conflict_over("grader", lambda record: key in record.constraints)):
+            raise PluginError("; ".join((conflict.message, *conflict.hints)), code=conflict.code)
         return providers[0] if providers else None
 
     def problems(self, kinds: Iterable[str] | None = None) -> tuple[PluginError, ...]:

@@ -98,6 +98,11 @@ class ProgramGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command, or fail with what the user may have meant."""
         name = args[0]
+        if any(word.startswith("--no-plugin") for word in args):
+            from vally.cli.early_words import early_plugin_words
+
+            # Which distributions are left out decides which of two provides the command.
+            _context(ctx).plugin_words.update(early_plugin_words(args[1:]))
         command = self.get_command(ctx, name)
         if command is None:
             raise click.UsageError(self._unknown(ctx, name), ctx)
@@ -110,6 +115,9 @@ class ProgramGroup(click.Group):
             return f"unknown command '{name}'\nuse: {FIXED_HINTS[name]}"
         from vally.text.suggest import did_you_mean
 
+        host = _context(ctx).bare_host()
+        if (conflict := host.conflict("command", name)) is not None:
+            return "\n".join((conflict.message, *conflict.hints))
         hint = did_you_mean(name, self.list_commands(ctx))
         return f"unknown command '{name}'" + (f"\n{hint}" if hint else "")
 

@@ -161,9 +161,12 @@ def _plain(value: Any) -> Any:
 
 
 def check_skill_names(loading: Loading, section: Section | None, offered: Sequence[str] | None) -> None:
-    """Warn about expected skills that a stimulus with skills does not declare."""
+    """Warn about expected skills that a stimulus with skills does not declare.
+
+    One to which none is offered is meant to have none, as the control of an experiment is.
+    """
     expected = section.get(EXPECTED_SKILLS) if section is not None else None
-    if section is None or expected is None or offered is None:
+    if section is None or expected is None or not offered:
         return
     for index, (name, node) in enumerate(expected.pairs()):
         if name not in offered:

@@ -64,7 +64,10 @@ async def _part(host: PluginHost, context: CliContext, row: Any) -> Part:
     from vally import VallyError
     from vally_command_doctor.probes import PROBES, Answer
 
-    answer = Answer(MISSING, row.reason or row.status)
+    conflict = host.conflict(row.kind, row.name) if row.state == "conflict" else None
+    answer = (
+        Answer(MISSING, row.reason or row.status) if conflict is None else Answer(MISSING, row.status, conflict.hints)
+    )
     if row.state == "ok":
         try:
             with anyio.fail_after(LIMIT_S):
