@@ -96,33 +96,19 @@ class PluginHost:
             raise PluginError(f"unknown grader type '{name}'", code="unknown-grader-type", hints=hints)
         raise PluginError(f"no {kind} named '{name}'", code=f"unknown-{kind}", hints=hints)
 
-    def conflict(self, kind: str, name: str) -> PluginError | None:
-        """The error of using a name that several plugins provide, or None; its warning is not given any more."""
-        return self._conflict_over(kind, lambda record: record.name == name)
-
-    def _conflict_over(self, kind: str, wanted: Callable[[Any], bool]) -> PluginError | None:
-        for conflict in self._registry(kind).conflicts.values():
-            if any(wanted(record) for _, record in conflict.providers):
+    def conflict(self, kind: str, wanted: str | Callable[[Any], bool]) -> PluginError | None:
+        """The error of using what several plugins provide, by name or by record, or None; ends its warning."""
+        for name, conflict in self._registry(kind).conflicts.items():
+            if name == wanted or (callable(wanted) and any(wanted(record) for _, record in conflict.providers)):
                 self._forget_warning(conflict.warning)
                 return conflict.error
         return None
 
     def unknown_hints(self, kind: str, name: str, *, candidates: Iterable[str] | None = None) -> tuple[str, ...]:
-        """Hint lines for a name that cannot be used: its providers when there are several, and nothing else then.
+        """Hint lines: the providers when there are several, else near matches or all names, then failed plugins."""
+        from vally.lookups import unknown_hints
 
-        Otherwise near matches, else all names, then the failed plugins.
-        """
-        from vally.discovery import install_hint
-        from vally.text.suggest import did_you_mean
-
-        if (conflict := self.conflict(kind, name)) is not None:
-            return (conflict.message, *conflict.hints)
-        names = list(self.records(kind) if candidates is None else candidates)
-        hints = [hint for hint in (install_hint(kind, name), did_you_mean(name, names)) if hint]
-        if kind != "grader" and names:
-            hints.append(f"{kind}s: {', '.join(sorted(names))}")
-        failed = ", ".join(f"{failure.label} ({failure.reason})" for failure in self.failures(kind))
-        return (*hints, f"failed plugins: {failed}") if failed else tuple(hints)
+        return unknown_hints(self, kind, name, candidates)
 
     def resolve_one(self, kind: str, text: str, *, bases: Sequence[Path] | None = None) -> Record:
         """The one record that a name or specifier means, e.g. the value of `--backend`; loads a specifier.
@@ -229,14 +215,9 @@ class PluginHost:
 
         Two graders, or one name that two plugins provide.
         """
-        graders: Any = self.records("grader").values()
-        providers = [record for record in graders if key in record.constraints]
-        if len(providers) > 1:
-            names = " and ".join(f"'{record.name}' of {self.origin(record)}" for record in providers)
-            raise PluginError(f"constraint '{key}' is implemented by graders {names}", code="plugin-conflict")
-        if not providers and (conflict := self._conflict_over("grader", lambda record: key in record.constraints)):
-            raise PluginError("; ".join((conflict.message, *conflict.hints)), code=conflict.code)
-        return providers[0] if providers else None
+        from vally.lookups import constraint_provider
+
+        return constraint_provider(self, key)
 
     def problems(self, kinds: Iterable[str] | None = None) -> tuple[PluginError, ...]:
         """Load kinds and return what makes them unusable: failures and conflicts of plugins that a user named.

@@ -1,0 +1,39 @@
+"""What is found in the plugins of a host, and what is said when nothing is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from vally.errors import PluginError
+
+if TYPE_CHECKING:
+    from vally.host import PluginHost
+    from vally.records import GraderSpec
+
+
+def unknown_hints(host: PluginHost, kind: str, name: str, candidates: Iterable[str] | None) -> tuple[str, ...]:
+    """See `PluginHost.unknown_hints`."""
+    from vally.discovery import install_hint
+    from vally.text.suggest import did_you_mean
+
+    if (conflict := host.conflict(kind, name)) is not None:
+        return (conflict.message, *conflict.hints)
+    names = list(host.records(kind) if candidates is None else candidates)
+    hints = [hint for hint in (install_hint(kind, name), did_you_mean(name, names)) if hint]
+    if kind != "grader" and names:
+        hints.append(f"{kind}s: {', '.join(sorted(names))}")
+    failed = ", ".join(f"{failure.label} ({failure.reason})" for failure in host.failures(kind))
+    return (*hints, f"failed plugins: {failed}") if failed else tuple(hints)
+
+
+def constraint_provider(host: PluginHost, key: str) -> GraderSpec | None:
+    """See `PluginHost.constraint_provider`."""
+    graders: Any = host.records("grader").values()
+    providers = [record for record in graders if key in record.constraints]
+    if len(providers) > 1:
+        names = " and ".join(f"'{record.name}' of {host.origin(record)}" for record in providers)
+        raise PluginError(f"constraint '{key}' is implemented by graders {names}", code="plugin-conflict")
+    if not providers and (conflict := host.conflict("grader", lambda record: key in record.constraints)):
+        raise PluginError("; ".join((conflict.message, *conflict.hints)), code=conflict.code)
+    return providers[0] if providers else None
