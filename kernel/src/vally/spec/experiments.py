@@ -12,6 +12,7 @@ from vally.model.evalspec import Diagnostic, Project
 from vally.model.experiment import ExperimentConfig, ResolvedExperiment
 from vally.spec.diagnostics import adjust, raise_errors
 from vally.spec.experiment_file import ReadExperiment, read_experiment_file
+from vally.spec.garbage import no_collections
 from vally.spec.loader import start_loading
 from vally.spec.loading import Loading
 from vally.spec.placeholders import Parameters
@@ -52,6 +53,7 @@ def load_experiment_config(
     return loaded.config
 
 
+@no_collections()
 def read_experiment_config(
     path: str | Path,
     *,
@@ -93,6 +95,7 @@ def resolve_experiment(
     return resolved
 
 
+@no_collections()
 def read_experiment(
     path: str | Path,
     *,

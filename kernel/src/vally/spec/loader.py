@@ -12,6 +12,7 @@ from vally.model.evalspec import Diagnostic, EvalSpec, Position, Project
 from vally.spec.building import build_spec
 from vally.spec.diagnostics import Collector, Place, adjust, raise_errors
 from vally.spec.files import SPEC_BYTES
+from vally.spec.garbage import no_collections
 from vally.spec.loading import Loading
 from vally.spec.nodes import Entry, MappingNode, Node, ScalarNode, Source
 from vally.spec.paths import relative_display
@@ -66,6 +67,7 @@ def load_eval_spec(
     return loaded.spec
 
 
+@no_collections()
 def read_eval_spec(
     path: str | Path,
     *,
@@ -91,6 +93,7 @@ def read_eval_spec(
     return _loaded(loading, parse_spec(loading), strict=strict)
 
 
+@no_collections()
 def read_foreign_spec(
     foreign: ForeignSpec,
     path: str | Path,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -101,3 +103,57 @@ def test_a_file_name_that_is_not_utf_8_is_shown(project: ProjectBuilder, cli: An
     for output in ("text", "json", "sarif"):
         result = cli("skills", "--output", output)
         assert result.exit_code == 0, result.stderr
+
+
+ITEMS: dict[str, Callable[[int], str]] = {
+    "stimuli": lambda number: f"  - {{name: s{number}, prompt: p}}\n",
+    "stimuli with one name": lambda _: "  - {name: s, prompt: p}\n",
+    "stimuli without anything": lambda _: "  - {}\n",
+    "no stimuli": lambda _: "  - 1\n",
+}
+GRADERS_OF_ONE: dict[str, Callable[[int], str]] = {
+    "one grader": lambda _: "{type: used}",
+    "texts": lambda number: f"{{type: says-text, config: {{text: t{number}}}}}",
+    "texts and their negation": lambda number: f"{{type: says-{'not-' * (number % 2)}text, config: {{text: t}}}}",
+    "patterns": lambda number: f"{{type: says-pattern, config: {{pattern: 'a{number}.*'}}}}",
+    "calls": lambda number: f"{{type: ran, config: {{required: [t{number}]}}}}",
+    "calls that are not allowed": lambda number: f"{{type: ran, config: {{disallowed: [t{number}]}}}}",
+    "calls wanted and not": lambda number: f"{{type: ran, config: {{{['required', 'disallowed'][number % 2]}: [t]}}}}",
+    "unknown types": lambda number: f"{{type: sais-text{number}}}",
+    "no type": lambda _: "{}",
+    "no graders": lambda _: "[]",
+    "unknown keys": lambda number: f"{{type: says-text, config: {{texd{number}: t}}}}",
+}
+
+
+def calls(work: Callable[[], object]) -> int:
+    """How many functions are called."""
+    count = 0
+
+    def tally(_frame: object, event: str, _argument: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(tally)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+@pytest.mark.parametrize("kind", [*ITEMS, *GRADERS_OF_ONE])
+def test_work_grows_as_files_do(kind: str, spec_lint: Any) -> None:
+    def spec_of(length: int) -> str:
+        if kind in ITEMS:
+            return "name: e\nstimuli:\n" + "".join(map(ITEMS[kind], range(length)))
+        listed = ", ".join(map(GRADERS_OF_ONE[kind], range(length)))
+        return f"name: e\nstimuli:\n  - {{name: s, prompt: p, graders: [{listed}]}}\n"
+
+    def counted(length: int) -> int:
+        return calls(lambda: spec_lint(spec_of(length)))
+
+    counted(4)  # Not what is only done the first time.
+    few, many = counted(100), counted(800)
+    assert many < 10 * few

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from vally import LoadedSpec, Stimulus, canonical_json
@@ -11,6 +11,7 @@ from vally_command_lint.findings import Finding
 from vally_command_lint.stimulus_entries import Entries, Entry, Reports, is_filled, quoted
 
 _ANY = "*"
+_ALL = "all"
 Place = tuple[str | int, ...]
 
 
@@ -50,25 +51,52 @@ class Contradictions:
                 yield from self._report(str(what), stimulus, other[1], entry, (), reports)
 
     def _listed(self, stimulus: Stimulus, group: list[Entry], reports: Reports) -> Iterator[Finding]:
-        for index, first in enumerate(group):
-            for second in group[index + 1 :]:
-                for asks, forbids in ((first, second), (second, first)):
-                    found = self._clash(asks, forbids)
-                    if found is not None:
-                        label, wanted, unwanted = found
-                        place = wanted if second is asks else unwanted
-                        yield from self._report(label, stimulus, first, second, place, reports)
+        entries = [entry for entry in group if {"required", "disallowed"} <= entry.fields.keys()]
+        shapes = {tuple(sorted(item)) for entry in entries for _, item in _items(entry, "disallowed")}
+        asked: dict[str, tuple[Entry, Mapping[str, object]]] = {}
+        forbidden: dict[str, Entry] = {}
+        for entry in entries:
+            wanted = [
+                (place, item, list(self._forbidden_by(entry, item, shapes)))
+                for place, item in _items(entry, "required")
+            ]
+            unwanted = [(place, self._key(entry, item)) for place, item in _items(entry, "disallowed")]
+            # One finding for each way is enough to find the entry.
+            for place, item, keys in wanted:
+                if first := next((forbidden[key] for key in keys if key in forbidden), None):
+                    yield from self._report(_name(item), stimulus, first, entry, place, reports)
+                    break
+            for place, key in unwanted:
+                if key in asked:
+                    before, item = asked[key]
+                    yield from self._report(_name(item), stimulus, before, entry, place, reports)
+                    break
+            for _, item, keys in wanted:
+                for key in keys:
+                    asked.setdefault(key, (entry, item))
+            for _, key in unwanted:
+                forbidden.setdefault(key, entry)
 
-    def _clash(self, asks: Entry, forbids: Entry) -> tuple[str, Place, Place] | None:
-        if not {"required", "disallowed"} <= asks.fields.keys() or not _covers(forbids, asks):
-            return None
-        skills = self.entries.provider("reject_skills")
-        for wanted_place, wanted in _items(asks, "required"):
-            for place, unwanted in _items(forbids, "disallowed"):
-                any_skill = unwanted == {"name": _ANY} and skills == (forbids.written.type, "disallowed")
-                if any_skill or all(key in wanted and wanted[key] == value for key, value in unwanted.items()):
-                    return str(wanted.get("name")), wanted_place, place
-        return None
+    def _key(self, entry: Entry, unwanted: Mapping[str, object]) -> str:
+        """What a disallowed item rules out, in which turn and for which agents."""
+        any_skill = unwanted == {"name": _ANY} and self._skills() == (entry.written.type, "disallowed")
+        return canonical_json([entry.written.turn, entry.written.scope or _ALL, {} if any_skill else unwanted])
+
+    def _forbidden_by(
+        self, entry: Entry, wanted: Mapping[str, object], shapes: Iterable[tuple[str, ...]]
+    ) -> Iterator[str]:
+        """Keys of the disallowed items that rule out a required one: those that ask for less, and look at no less."""
+        parts: list[Mapping[str, object]] = [
+            {name: wanted[name] for name in shape} for shape in shapes if wanted.keys() >= set(shape)
+        ]
+        if self._skills() is not None:
+            parts.append({})
+        for turn in dict.fromkeys((None, entry.written.turn)):
+            for scope in dict.fromkeys((_ALL, entry.written.scope or _ALL)):
+                yield from (canonical_json([turn, scope, part]) for part in parts)
+
+    def _skills(self) -> tuple[str, str] | None:
+        return self.entries.provider("reject_skills")
 
     def _report(
         self, what: str, stimulus: Stimulus, first: Entry, second: Entry, place: Place, reports: Reports
@@ -78,10 +106,8 @@ class Contradictions:
         yield from reports.at_entry("required-and-disallowed", message, stimulus, second, *place)
 
 
-def _covers(outer: Entry, inner: Entry) -> bool:
-    """Whether one entry looks at least at everything that the other looks at."""
-    same_turn = outer.written.turn is None or outer.written.turn == inner.written.turn
-    return same_turn and outer.written.scope in (None, "all", inner.written.scope)
+def _name(item: Mapping[str, object]) -> str:
+    return str(item.get("name"))
 
 
 def _items(entry: Entry, key: str) -> Iterator[tuple[Place, Mapping[str, object]]]:
