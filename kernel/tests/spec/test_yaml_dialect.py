@@ -393,6 +393,18 @@ def test_at_most_200_findings_per_file(work: Any) -> None:
     assert [item.code for item in found if item.level == "error"] == ["no-stimuli"]
 
 
+@pytest.mark.parametrize("item", ["{}", "1", "[]", "{name: a}", "{name: a, prompt: p, x: 1}"])
+def test_a_list_of_nothing_but_mistakes_is_not_read_to_its_end(
+    work: Any, monkeypatch: pytest.MonkeyPatch, item: str
+) -> None:
+    monkeypatch.setattr("vally.spec.diagnostics._COLLECTED_PER_FILE", 300)
+    found = work("stimuli: [" + f"{item}, " * 2000 + "1]").diagnostics
+    assert len(found) == 201
+    assert {item.level for item in found[:-1]} == {"error"}
+    assert found[0].column - len("stimuli: [") in (1, item.find("x") + 1)
+    assert 100 < int(found[-1].message.split()[0]) < 1000
+
+
 WORDS = re.findall(
     r"\S+",
     """

@@ -91,7 +91,7 @@ class Collector:
     def __init__(self, *, lint: bool = False, muted: bool = False) -> None:
         self.lint = lint
         self.muted = muted
-        self.has_errors = False
+        self._errors = 0
         self._kept: dict[tuple[object, ...], Diagnostic] = {}
         self._counts: dict[str | None, int] = {}
 
@@ -135,6 +135,16 @@ class Collector:
         return did_you_mean(word, candidates)
 
     @property
+    def has_errors(self) -> bool:
+        """Whether any was an error."""
+        return self._errors > 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there are more errors than anybody looks at, so that long lists need not be read to their ends."""
+        return self._errors > _COLLECTED_PER_FILE
+
+    @property
     def is_empty(self) -> bool:
         """Whether nothing was found."""
         return not self._kept
@@ -144,9 +154,10 @@ class Collector:
         identity = (diagnostic.code, diagnostic.file, diagnostic.line, diagnostic.column, diagnostic.message)
         if identity in self._kept:
             return
-        self.has_errors = self.has_errors or diagnostic.level == "error"
+        is_error = diagnostic.level == "error"
+        self._errors += is_error
         count = self._counts[diagnostic.file] = self._counts.get(diagnostic.file, 0) + 1
-        if count <= _COLLECTED_PER_FILE or diagnostic.level == "error":
+        if count <= _COLLECTED_PER_FILE or (is_error and self._errors <= _COLLECTED_PER_FILE):
             self._kept[identity] = diagnostic
 
     def extend(self, diagnostics: Iterable[Diagnostic]) -> None:

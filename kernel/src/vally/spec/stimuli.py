@@ -152,8 +152,14 @@ def read_stimuli(loading: Loading, node: Node | None, place: Place) -> list[Read
     if not isinstance(node, SequenceNode):
         wrong_type(node, place, loading.collector, "a list")
         return []
-    read = [read_stimulus(loading, item, place.item(index)) for index, item in enumerate(node.items)]
-    return [stimulus for stimulus in read if stimulus is not None]
+    stimuli = []
+    for index, item in enumerate(node.items):
+        if loading.collector.is_full:
+            break
+        stimulus = read_stimulus(loading, item, place.item(index))
+        if stimulus is not None:
+            stimuli.append(stimulus)
+    return stimuli
 
 
 def read_stimulus(
