@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from vally.records import CommandSpec, GraderSpec
     from vally.registry import PluginFailure, Registry
     from vally.taking import HookCaller
+    from vally.targets import Targets
 
 T = TypeVar("T")
 
@@ -57,7 +58,7 @@ class PluginHost:
         self._registries: dict[str, Registry] = {}
         self._imports: dict[object, tuple[Any, BaseException | None]] = {}
         self._memo: dict[object, Any] = {}
-        self._models: dict[int, tuple[Record, type[BaseModel]]] = {}
+        self._targets_: Targets | None = None
         self._warned: set[str] = set()
         self._warnings: list[str] = []
 
@@ -148,43 +149,15 @@ class PluginHost:
 
         Raises `PluginError` with code `plugin-load-failed` when it cannot be imported or raises.
         """
-        from vally.guard import guarded
-
-        factory = self._resolve(record, record.factory, "factory")
-        if not callable(factory):
-            raise self._unusable(record, record.factory, "is not callable")
-        if hasattr(factory, "make_context"):
-            # Calling a click command would run it with the arguments of this program.
-            raise self._unusable(record, record.factory, "is a click command, not a function that returns one")
-        instance, error = guarded(factory)
-        if error is not None:
-            raise self._unusable(record, record.factory, self._reason(error)) from error
-        return instance
+        return self._targets().create(record)
 
     def function(self, record: CommandSpec) -> Any:
         """What programs call in place of a command, imported at first use; raises `PluginError`."""
-        if not callable(found := self._resolve(record, record.function, "function")):
-            raise self._unusable(record, record.function, "cannot be called by programs")
-        return found
+        return self._targets().function(record)
 
     def config_model(self, record: Record) -> type[BaseModel] | None:
         """The pydantic model of a record's config, imported at first use; None when it takes no config."""
-        if record.config is None:
-            return None
-        # The record is kept beside its model, so that its identity stays its own.
-        known = self._models.get(id(record))
-        if known is None:
-            known = self._models[id(record)] = (record, self._import_model(record))
-        return known[1]
-
-    def _import_model(self, record: Record) -> Any:
-        from vally.model.config import config_model_problem
-
-        model = self._resolve(record, record.config, "config")
-        problem = config_model_problem(model)
-        if problem is not None:
-            raise self._unusable(record, record.config, problem)
-        return model
+        return None if record.config is None else self._targets().config_model(record)
 
     def parse_config(
         self,
@@ -266,12 +239,12 @@ class PluginHost:
     def rank(self, record: Record) -> int:
         """Position in the order in which plugins were found: installed ones, then project, then command line."""
         source = self.source_of(record)
-        sources = self._catalog().sources(self._key(record)[0])
+        sources = self._catalog().sources(self.key(record)[0])
         return next((index for index, other in enumerate(sources) if other == source), len(sources))
 
     def source_of(self, record: Record) -> PluginSource | None:
         """The source of an active record, or None."""
-        kind, name = self._key(record)
+        kind, name = self.key(record)
         return self._registry(kind).providers.get(name)
 
     def _registry(self, kind: str) -> Registry:
@@ -291,6 +264,13 @@ class PluginHost:
             self._catalog_ = Catalog(self.sources)
             self.warn(*self._catalog_.warnings)
         return self._catalog_
+
+    def _targets(self) -> Targets:
+        if self._targets_ is None:
+            from vally.targets import Targets
+
+            self._targets_ = Targets(self)
+        return self._targets_
 
     def import_sources(self, kind: str, sources: Sequence[PluginSource]) -> list[tuple[Any, BaseException | None]]:
         """Import sources, each module once per host; returns (module or attribute, error) in order."""
@@ -322,28 +302,7 @@ class PluginHost:
         if line in self._warnings:
             self._warnings.remove(line)
 
-    def _key(self, record: Record) -> tuple[str, str]:
+    def key(self, record: Record) -> tuple[str, str]:
+        """Kind and name of a record."""
         kind = next(kind.name for kind in KINDS.values() if isinstance(record, kind.record))
         return kind, record.name
-
-    def _resolve(self, record: Record, target: object, what: str) -> Any:
-        if not isinstance(target, str):
-            return target
-        from vally.guard import guarded, import_string
-
-        found, error = guarded(import_string, target)
-        if error is not None:
-            raise self._unusable(record, target, f"{what} cannot be imported: {self._reason(error)}") from error
-        return found
-
-    def _unusable(self, record: Record, target: object, problem: str) -> PluginError:
-        kind, name = self._key(record)
-        source = self.source_of(record)
-        owner = f" of {source.title}" if source is not None else ""
-        shown = target if isinstance(target, str) else getattr(target, "__qualname__", type(target).__name__)
-        return PluginError(f"{kind} '{name}'{owner}: {shown}: {problem}", code="plugin-load-failed")
-
-    def _reason(self, error: BaseException) -> str:
-        from vally.guard import reason_of
-
-        return reason_of(error)
