@@ -63,16 +63,23 @@ def test_an_engine_of_containers_is_told(tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     info = '{"Client": {"Version": "9.1"}, "host": {"security": {"rootless": true}}}'
     fake = tmp_path / "bin" / "podman"
-    fake.write_text(f"#!/bin/sh\ncase $1 in version | info) echo '{info}' ;; *) exit 1 ;; esac\n")
+    script = "#!/bin/sh\ncase $1 in version | info) echo '{info}' ;; run) {run} ;; *) exit 1 ;; esac\n"
+    fake.write_text(script.format(info=info, run="exit 127"))
     fake.chmod(0o755)
     _, parts = doctor(tmp_path)
     for name in ("backend container", "backend podman"):
-        assert (parts[name]["status"], parts[name]["detail"]) == ("ready", "podman 9.1, rootless")
+        told = "podman 9.1, rootless; containers start; a run builds its image from the default Dockerfile first"
+        assert (parts[name]["status"], parts[name]["detail"]) == ("ready", told)
+    fake.write_text(script.format(info=info, run="echo 'no subuid ranges found' >&2; exit 125"))
+    _, parts = doctor(tmp_path)
+    for name in ("backend container", "backend podman"):
+        told = "podman cannot start a container: no subuid ranges found"
+        assert (parts[name]["status"], parts[name]["detail"]) == ("missing", told)
     fake.write_text("#!/bin/sh\necho 'cannot set up namespaces' >&2\nexit 125\n")
     _, parts = doctor(tmp_path)
     part = parts["backend podman"]
     assert (part["status"], part["detail"]) == (
         "missing",
-        "--backend podman: podman does not answer: cannot set up namespaces",
+        "podman does not answer: cannot set up namespaces",
     )
     assert "install the package 'podman'" in part["hints"][0]

@@ -240,7 +240,8 @@ class Backend(Protocol):
     """Prepares workspaces, runs agents in them and grades the result.
 
     Optional methods: `preflight(config, context)`, which tells whether trials could be run at all without making
-    anything ready, and `recorded(item_id)`, called when the result of an item is on disk.
+    anything ready (raises BackendError, else may return a line of what would start), and `recorded(item_id)`, called
+    when the result of an item is on disk.
 
     The optional mapping `facts`, of texts, is what `run-manifest.json` records of a backend that is prepared, such as
     the version of what it runs trials with. It holds no secrets.

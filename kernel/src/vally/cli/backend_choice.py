@@ -23,11 +23,12 @@ if TYPE_CHECKING:
 class BackendChoice:
     """A backend and its settings as given; a key that was given twice has a list.
 
-    `agent_network` and `changeable` are those of its config model, see `BackendSpec`.
+    `config` is what became of the settings; `agent_network` and `changeable` are those of its model, see `BackendSpec`.
     """
 
     record: BackendSpec
     args: Mapping[str, str | list[str]]
+    config: object
     agent_network: AgentNetwork
     changeable: frozenset[str] = frozenset()
 
@@ -35,6 +36,24 @@ class BackendChoice:
     def fixed_args(self) -> Mapping[str, str | list[str]]:
         """The settings that a continued run must have again."""
         return {name: value for name, value in self.args.items() if name not in self.changeable}
+
+    async def ask(self, host: PluginHost, context: RunContext) -> str:
+        """What its `preflight` tells of how trials would run; raises `VallyError` when they could not."""
+        from vally.run.calling import invoke
+
+        backend = host.create(self.record)
+        try:
+            probe = getattr(backend, "preflight", None)
+            if probe is None:
+                return "it does not tell beforehand whether it can start"
+            told = await invoke(probe, self.config, context, blocking=self.record.blocking)
+        except VallyError:
+            raise
+        except Exception as error:
+            raise self._failed(error) from error
+        finally:
+            await self.shut_down(backend)
+        return told if isinstance(told, str) else ""
 
     async def start(self, backend: Any, context: RunContext) -> None:
         """Prepare a backend object; raises `BackendError` when it cannot start."""
@@ -45,8 +64,11 @@ class BackendChoice:
         except VallyError:
             raise
         except Exception as error:
-            message = f"backend '{self.record.name}' cannot start: {described(error)}"
-            raise BackendError(message, code="backend-exception") from error
+            raise self._failed(error) from error
+
+    def _failed(self, error: Exception) -> BackendError:
+        message = f"backend '{self.record.name}' cannot start: {described(error)}"
+        return BackendError(message, code="backend-exception")
 
     async def abandon(self, backend: Any, seconds: float) -> None:
         """Let a backend remove, within some seconds, what it made for a run that does not happen."""
@@ -87,7 +109,7 @@ def choose_backend(
     _check(host, record, args, project, given)
     config = host.parse_config(record, args)
     network: AgentNetwork = getattr(config, "agent_network", "host")
-    return BackendChoice(record, args, network, frozenset(getattr(config, "changeable", ())))
+    return BackendChoice(record, args, config, network, frozenset(getattr(config, "changeable", ())))
 
 
 def _merged(words: Sequence[tuple[str, str]]) -> dict[str, str | list[str]]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from vally.cli.context import CliContext
     from vally.cli.resumption import Resumption
+    from vally.cli.run_session import RunSession
     from vally.host import PluginHost
     from vally.model.evalspec import Project
     from vally.run.plan import Plan
@@ -114,7 +115,7 @@ class EvalRun:
             return 1
         self._show_warnings(host)
         if self._options["dry_run"]:
-            return self._dry_run(plan)
+            return self._dry_run(plan, session)
         if not plan.evals:
             for name in plan.skipped:
                 say(f"{name}: skipped (runs: 0)")
@@ -131,9 +132,11 @@ class EvalRun:
             return self._resumption.directory.path.parent
         return results_directory(self._context, project, self._options["output_dir"], DEFAULT_OUTPUT_DIR)
 
-    def _dry_run(self, plan: Plan) -> int:
+    def _dry_run(self, plan: Plan, session: RunSession) -> int:
         from vally.cli.eval_plan import print_plan
 
         with reporting():
             print_plan(plan, self._options["output"])
+        if plan.evals:
+            session.ask_backend()
         return 0

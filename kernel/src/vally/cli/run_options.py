@@ -72,7 +72,7 @@ EXECUTION = [
         "--shutdown-timeout", type=DURATION, default="30s", metavar="DURATION", help="Grace for cancelled trials."
     ),
     click.option("--seed", type=int, help="Seed of the run."),
-    click.option("--dry-run", is_flag=True, help="Print the plan and run nothing."),
+    click.option("--dry-run", is_flag=True, help="Print the plan, ask the backend, and run nothing."),
     click.option("--preflight", is_flag=True, help="Ask every executor and judge first whether it can start."),
 ]
 GRADING = [

@@ -114,6 +114,17 @@ class RunSession:
             print_error(problem)
         return not problems and not any(item.level == "error" for item in self._ready.diagnostics)
 
+    def ask_backend(self) -> None:
+        """Let the backend say whether trials could run, at little cost, for a run that is only planned.
+
+        Prints what it tells. Raises `VallyError` when they could not.
+        """
+        import anyio
+
+        told = anyio.run(self._backend.ask, self._host, self._run_context())
+        if told and not self._context.display.quiet:
+            say(f"backend '{self._backend.record.name}': {told}")
+
     def run(
         self,
         layout: RunLayout | None = None,

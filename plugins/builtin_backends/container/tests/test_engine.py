@@ -9,6 +9,8 @@ import anyio
 import pytest
 
 from vally import BackendError
+from vally.testing import run_context
+from vally_backend_container.backend import ContainerBackend
 from vally_backend_container.config import ContainerArgs
 from vally_backend_container.engine import Engine, EngineError, client_environment, find_engine, said
 from vally_backend_container.images import Image, Images
@@ -87,16 +89,16 @@ def test_each_engine_s_own_words_are_told(programs: Programs) -> None:
     programs.add("podman", {"version": "echo 'cannot set up namespace' >&2; exit 125"})
     programs.add("docker", {"version": "echo 'Cannot connect to the Docker daemon' >&2; exit 1"})
     error = programs.problem()
-    assert error.message == "--backend container: neither podman nor docker answers"
+    assert (error.where, error.message) == ("--backend container", "neither podman nor docker answers")
     assert error.hints[:2] == ("podman: cannot set up namespace", "docker: Cannot connect to the Docker daemon")
     assert "install the package 'podman'" in error.hints[2]
 
 
 @pytest.mark.parametrize("backend", ["podman", "docker"])
 def test_one_engine_that_is_missing_or_silent(backend: str, programs: Programs) -> None:
-    assert programs.problem(backend).message == f"--backend {backend}: {backend} was not found on PATH"
+    assert programs.problem(backend).message == f"{backend} was not found on PATH"
     programs.add(backend, {"version": "echo broken >&2; exit 3"})
-    assert programs.problem(backend).message == f"--backend {backend}: {backend} does not answer: broken"
+    assert programs.problem(backend).message == f"{backend} does not answer: broken"
 
 
 def test_an_answer_that_is_none(programs: Programs) -> None:
@@ -189,3 +191,67 @@ def test_an_image_of_another_platform_is_none(programs: Programs) -> None:
     assert caught.value.message == "there is no image 'i:1' for 'linux/arm64', and 'pull=never' forbids to fetch it"
     named(programs, platform="linux/arm64")
     assert (programs.directory / "pulled").read_text() == "pull --quiet --platform linux/arm64 i:1\n"
+
+
+def preflight(programs: Programs, name: str = "podman", **args: Any) -> str:
+    """What a backend says before a run."""
+
+    async def main() -> str:
+        context = run_context(programs.directory, process_env=programs.env)
+        return await ContainerBackend(name).preflight(ContainerArgs(**args), context)
+
+    return anyio.run(main)
+
+
+HERE = OF_AN_IMAGE.replace("esac", "esac; [ $5 = i:1 ]")
+STARTS = (
+    """case "$*" in *sha256:abc*) printf '0\\n0\\n/bin\\n\\n\\n\\n\\n' ;; *--rootfs*) exit 127 ;; *) exit 125 ;; esac"""
+)
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        ({"image": "i:1"}, "a container of image 'i:1' starts"),
+        ({"image": "i:2"}, "containers start; a run fetches image 'i:2' first"),
+        ({}, "containers start; a run builds its image from the default Dockerfile first"),
+        (
+            {"image": "i:1", "grade_image": "i:2"},
+            "a container of image 'i:1' starts; containers start; a run fetches image 'i:2' first",
+        ),
+    ],
+    ids=["there", "absent", "default", "two"],
+)
+def test_a_preflight_starts_a_container(programs: Programs, args: dict[str, Any], told: str) -> None:
+    programs.add("podman", {**PODMAN, "image": HERE, "run": STARTS})
+    assert preflight(programs, **args) == f"podman 9.1; {told}"
+
+
+@pytest.mark.parametrize("image", ["i:1", "i:2"])
+def test_a_preflight_fails_when_no_container_starts(programs: Programs, image: str) -> None:
+    asked = programs.directory / "asked"
+    calls = {"image": HERE, "run": "echo 'Error: no subuid ranges' >&2; exit 125", "ps": f"echo ps > {asked}"}
+    programs.add("podman", PODMAN | calls)
+    with pytest.raises(BackendError, match=r"podman cannot start a container.*: Error: no subuid ranges"):
+        preflight(programs, image=image)
+    assert asked.exists(), "nobody looked for what is left"
+
+
+def test_docker_starts_nothing_without_an_image(programs: Programs) -> None:
+    programs.add("docker", {**DOCKER, "image": HERE, "run": "exit 125"})
+    told = "docker 28.0, rootless; a run fetches image 'i:2' first, and whether containers start shows then"
+    assert preflight(programs, "docker", image="i:2") == told
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        ({"image": "i:2", "pull": "never"}, "there is no image 'i:2'"),
+        ({"dockerfile": "No such"}, "of 'dockerfile' does not exist"),
+    ],
+    ids=["image", "dockerfile"],
+)
+def test_a_preflight_knows_what_a_run_could_not_get(programs: Programs, args: dict[str, Any], told: str) -> None:
+    programs.add("podman", {**PODMAN, "image": HERE, "run": STARTS})
+    with pytest.raises(BackendError, match=told):
+        preflight(programs, **args)

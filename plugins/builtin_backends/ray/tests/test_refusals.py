@@ -12,8 +12,9 @@ import pytest
 
 from vally import BackendError, Environment, GitSource, PluginSources, WorkspaceChoice
 from vally.testing import CliResult, run_cli, stimulus, trial_item
-from vally_backend_ray import refusals
-from vally_backend_ray.cluster import NO_CLUSTER, NOT_LET_IN, Cluster
+from vally_backend_ray import backend, refusals
+from vally_backend_ray.addresses import NO_CLUSTER, NOT_LET_IN
+from vally_backend_ray.cluster import Cluster
 from vally_backend_ray.messages import ClusterSettings, HostPlan
 
 
@@ -56,7 +57,31 @@ def test_without_ray_it_is_told_how_to_install_it(root: Path) -> None:
 def test_the_doctor_says_so(root: Path) -> None:
     lines = run_cli(["doctor"], cwd=root).stdout.splitlines()
     (line,) = [line for line in lines if "backend" in line and " ray " in line]
-    assert "Ray is not installed" in line
+    assert "cannot start: Ray is not installed; pip install" in line
+
+
+def dry_run(root: Path, *words: str) -> str:
+    result = run_cli(["eval", "-e", "eval.yaml", "--backend", "ray", "--dry-run", *words], cwd=root)
+    assert (result.exit_code, result.stdout[:5]) == (1, "Plan:")
+    return result.stderr
+
+
+@pytest.mark.usefixtures("without_ray")
+def test_a_plan_alone_says_so_too(root: Path) -> None:
+    assert "error: --backend ray: Ray is not installed [ray-unavailable]" in dry_run(root)
+
+
+def test_a_plan_alone_is_checked_without_a_cluster(root: Path) -> None:
+    pytest.importorskip("ray")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        free = server.getsockname()[1]
+    for words, told in (
+        (["--backend-args", f"address=127.0.0.1:{free}"], f"no cluster at '127.0.0.1:{free}': "),
+        (["--backend-args", "inner=no-such"], "no-such"),
+        (["--backend-args", "inner-arg=disk-limt=1g"], "unknown key 'disk-limt'"),
+        (["--workspace", "w"], "--workspace names a directory of this machine"),
+    ):
+        assert told in dry_run(root, *words)
 
 
 @pytest.mark.parametrize("words", [("--workspace", "here"), ("--workspace", "here", "--in-place")])
@@ -146,3 +171,22 @@ def test_items_that_are_bound_to_this_machine(fields: dict[str, Any], told: str,
         refusals.check_item(trial_item(tmp_path, stimulus(environment=environment), **fields))
     assert told in caught.value.message
     assert caught.value.code == "unsupported-option"
+
+
+@pytest.mark.parametrize("token", [None, "t"])
+def test_who_waits_for_a_cluster_is_told_for_which(
+    token: str | None, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("ray")
+    monkeypatch.setattr(backend, "NOTICE_S", 0.1)
+    monkeypatch.setattr(backend, "CONNECT_S", 0.5)
+    env = {} if token is None else {"RAY_AUTH_TOKEN": token}
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        words = ["eval", "-e", "eval.yaml", "--backend", "ray", "--backend-args", f"address={address}"]
+        notice, error, hint = run_cli(words, cwd=root, env=env).stderr.splitlines()
+    told = f"warning: still connecting to the Ray cluster at '{address}'"
+    asked = "; if it asks for a token: set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN"
+    assert notice == (told + asked if token is None else told)
+    assert error == f"error: --backend ray: '{address}' did not answer within 0.5 s [ray-unavailable]"
+    assert hint.strip() == NOT_LET_IN

@@ -76,7 +76,7 @@ def test_root_without_control_groups_cannot_bound_processes(tmp_path: Path, monk
 
 def test_other_systems_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
-    with pytest.raises(BackendError, match="--backend sandbox needs Linux") as caught:
+    with pytest.raises(BackendError, match="it needs Linux") as caught:
         find_bwrap({})
     assert caught.value.code == "sandbox-unavailable"
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
+
+import anyio
 
 from vally import BackendError, GradeRequest, ProcessRunner, RunContext, TrialItem, TrialOptions
 from vally_backend_container.config import ContainerArgs
 from vally_backend_container.engine import UNAVAILABLE, Engine, EngineError, find_engine
-from vally_backend_container.images import Images
+from vally_backend_container.images import Image, Images
 from vally_backend_container.making import RunnerMaker
 from vally_backend_container.mounts import Sights
 from vally_backend_container.probing import Prober
@@ -34,9 +37,19 @@ class ContainerBackend(LocalBackend):
         self._maker: RunnerMaker | None = None
 
     async def preflight(self, config: ContainerArgs, context: RunContext) -> str:
-        """Tell which engine would be used, without fetching or building an image. Raises BackendError."""
+        """Start a container as trials do, without fetching or building an image. Raises BackendError."""
         engine = await find_engine(self._name, context.process_env, config.runtime)
-        return f"{engine.name} {engine.version}" + (", rootless" if engine.rootless else "")
+        labels = {"vally.process": secrets.token_hex(8)}
+        seen = await Images(engine, config, context.project_root, context.on_warning).outlook()
+        prober = Prober(engine, config, labels, context.on_warning)
+        told = [f"{engine.name} {engine.version}" + (", rootless" if engine.rootless else "")]
+        try:
+            told += [await _started(prober, engine, item) for item in seen]
+        except BaseException:
+            with anyio.CancelScope(shield=True), suppress(EngineError):
+                await _remove_left(engine, labels)
+            raise
+        return "; ".join(told)
 
     async def prepare(self, args: Mapping[str, str | list[str]] | LocalArgs, context: RunContext) -> None:
         """Find the engine, get the images, prove that containers start, then make what trials share.
@@ -109,6 +122,17 @@ class ContainerBackend(LocalBackend):
         if self._maker is None:
             raise BackendError("the backend is not prepared or was shut down", code=UNAVAILABLE)
         return self._maker
+
+
+async def _started(prober: Prober, engine: Engine, seen: Image | str) -> str:
+    """Start a container of an image, or an empty one where there is no image yet; tell what is known then."""
+    if isinstance(seen, Image):
+        await prober.identify(seen)
+        return f"a container of image '{seen.name}' starts"
+    if engine.remote:
+        return f"{seen}, and whether containers start shows then"
+    await prober.start_empty()
+    return f"containers start; {seen}"
 
 
 async def _remove_left(engine: Engine, labels: Mapping[str, str]) -> None:

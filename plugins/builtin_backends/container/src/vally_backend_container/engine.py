@@ -63,7 +63,8 @@ class EngineError(Exception):
 class Engine:
     """An engine that answers. `env` is all that its client gets of the environment.
 
-    `rootless` says that the engine runs as the user and maps root inside to that user.
+    `rootless` says that the engine runs as the user and maps root inside to that user, `remote` that it may run on
+    another machine, or a virtual one.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Engine:
     version: str = ""
     rootless: bool = False
     options: tuple[str, ...] = field(default=())
+    remote: bool = False
 
     @property
     def maps_users(self) -> bool:
@@ -146,8 +148,9 @@ async def find_engine(backend: str, process_env: Mapping[str, str], runtime: str
     what = f"neither {' nor '.join(names)} answers" if several else f"{backend} {_does_not_answer(problems[backend])}"
     advice = ", or ".join(INSTALL[name] for name in names)
     raise BackendError(
-        f"--backend {backend}: {what}",
+        what,
         code=UNAVAILABLE,
+        where=f"--backend {backend}",
         hints=(*told, f"{advice}, or use --backend sandbox or local"),
     )
 
@@ -164,7 +167,8 @@ async def _answering(name: str, program: str, env: Mapping[str, str], runtime: s
     version = _document(await engine.call("version", "--format", "json" if name == "podman" else "{{json .}}"))
     info = _document(await engine.call("info", "--format", "json" if name == "podman" else "{{json .}}"))
     part = version.get("Server") or version.get("Client") or {}
-    return Engine(name, program, env, str(part.get("Version", "")), _is_rootless(name, info), options)
+    remote = name == "docker" or bool(info.get("host", {}).get("serviceIsRemote"))
+    return Engine(name, program, env, str(part.get("Version", "")), _is_rootless(name, info), options, remote)
 
 
 def _is_rootless(name: str, info: Mapping[str, Any]) -> bool:

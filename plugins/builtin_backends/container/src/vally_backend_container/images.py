@@ -43,45 +43,69 @@ class Images:
         """The image of set-up commands and agents. Raises BackendError."""
         if self._args.image is not None:
             return await self.named(self._args.image)
-        given = self._args.dockerfile
-        if given is None:
-            try:
-                return await self._built(DEFAULT_DOCKERFILE)
-            except BackendError as error:
-                raise BackendError(error.message, code=UNAVAILABLE, hints=(OWN_IMAGE,)) from None
-        dockerfile = self._base / Path(given).expanduser()
-        if not dockerfile.is_file():
-            raise _unusable(f"the file '{dockerfile}' of 'dockerfile' does not exist")
-        return await self._built(dockerfile.resolve())
+        if self._args.dockerfile is not None:
+            return await self._built()
+        try:
+            return await self._built()
+        except BackendError as error:
+            raise BackendError(error.message, code=UNAVAILABLE, hints=(OWN_IMAGE,)) from None
 
     async def named(self, name: str) -> Image:
         """An image by its name, fetched when `pull` says so. Raises BackendError."""
+        found = await self._fetched(name)
+        if found is not None:
+            return found
+        self._say(f"image '{name}' is fetched, which may take minutes")
+        await self._call(f"image '{name}' cannot be fetched", "pull", "--quiet", *self._platform(), name)
+        return await self._present(name)
+
+    async def outlook(self) -> list[Image | str]:
+        """The images as they are there; for one that is not, what a run does to get it. Raises BackendError."""
+        task = self._args.image
+        names = list(dict.fromkeys(name for name in (task, self._args.grade_image) if name is not None))
+        seen: list[Image | str] = []
+        if task is None:
+            name, dockerfile = await self._tag()
+            found = await self._digest(name)
+            source = "the default Dockerfile" if self._args.dockerfile is None else f"'{dockerfile}'"
+            seen.append(Image(name, found) if found else f"a run builds its image from {source} first")
+        return seen + [await self._fetched(name) or f"a run fetches image '{name}' first" for name in names]
+
+    async def _fetched(self, name: str) -> Image | None:
+        """An image that is there and need not be fetched. Raises BackendError when it must not be, and is not there."""
         found = None if self._args.pull == "always" else await self._digest(name)
         if found is not None and await self._fits(name):
             return Image(name, found)
         if self._args.pull == "never":
             wanted = f" for '{self._args.platform}'" if found is not None else ""
             raise _unusable(f"there is no image '{name}'{wanted}, and 'pull=never' forbids to fetch it")
-        self._say(f"image '{name}' is fetched, which may take minutes")
-        await self._call(f"image '{name}' cannot be fetched", "pull", "--quiet", *self._platform(), name)
-        return await self._present(name)
+        return None
 
-    async def _built(self, dockerfile: Path) -> Image:
-        """Build once per content of the file and its directory; the tag says which."""
-        directory = dockerfile.parent
-        try:
-            digest = await anyio.to_thread.run_sync(context_digest, dockerfile, self._args.platform or "")
-        except OSError as error:
-            raise _unusable(f"the directory of '{dockerfile}' cannot be read: {error}") from error
-        name = f"{REPOSITORY}:{digest[:24]}"
+    async def _built(self) -> Image:
+        """Build once per content of the Dockerfile and its directory; the tag says which."""
+        name, dockerfile = await self._tag()
         found = await self._digest(name)
         if found is not None:
             return Image(name, found)
         self._say(f"image '{name}' is built from '{dockerfile}', which may take minutes")
         pull = ["--pull"] if self._args.pull == "always" else []
-        words = ["build", "--quiet", *pull, *self._platform(), "--tag", name, "--file", str(dockerfile), str(directory)]
+        words = ["build", "--quiet", *pull, *self._platform(), "--tag", name]
+        words += ["--file", str(dockerfile), str(dockerfile.parent)]
         await self._call(f"no image can be built from '{dockerfile}'", *words)
         return await self._present(name)
+
+    async def _tag(self) -> tuple[str, Path]:
+        """What the image of the Dockerfile is called, and that file. Raises BackendError."""
+        given = self._args.dockerfile
+        dockerfile = DEFAULT_DOCKERFILE if given is None else self._base / Path(given).expanduser()
+        if not dockerfile.is_file():
+            raise _unusable(f"the file '{dockerfile}' of 'dockerfile' does not exist")
+        dockerfile = dockerfile.resolve()
+        try:
+            digest = await anyio.to_thread.run_sync(context_digest, dockerfile, self._args.platform or "")
+        except OSError as error:
+            raise _unusable(f"the directory of '{dockerfile}' cannot be read: {error}") from error
+        return f"{REPOSITORY}:{digest[:24]}", dockerfile
 
     def _platform(self) -> list[str]:
         return [] if self._args.platform is None else ["--platform", self._args.platform]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -29,6 +30,8 @@ PODMAN_SETTINGS = (
     "without systemd, as in many CI jobs, podman needs settings of its own, which CONTAINERS_CONF may name: "
     "see 'Engines' in docs/guide/containers.md"
 )
+NOT_FOUND = 127
+"""Exit code of an engine whose container started and has no such program."""
 _BROKEN_PROMISE = re.compile(r"ignored|not support|discarded", re.IGNORECASE)
 
 
@@ -84,13 +87,7 @@ class Prober:
         try:
             told, notices = await self._engine.call_with_notices(*command, seconds=self._args.startup_timeout)
         except EngineError as error:
-            raise BackendError(
-                f"{self._engine.name} cannot start a container of image '{image.name}': {error}",
-                code=UNAVAILABLE,
-                hints=(PODMAN_SETTINGS,)
-                if self._engine.name == "podman" and _WITHOUT_SYSTEMD.search(str(error))
-                else (),
-            ) from None
+            raise self._refused(f"a container of image '{image.name}'", error) from None
         for line in notices.splitlines():
             if _BROKEN_PROMISE.search(line):
                 self._say(f"{self._engine.name}: {line.strip()}")
@@ -100,6 +97,26 @@ class Prober:
                 f"image '{image.name}' lacks what trials need: /bin/sh with 'id' and 'printf'", code=UNAVAILABLE
             )
         return seen
+
+    async def start_empty(self) -> None:
+        """Start a container in which there is no program, which needs no image. Raises BackendError.
+
+        All that is left to go wrong is that its program is not found, and engines have an exit code for that.
+        """
+        with tempfile.TemporaryDirectory(prefix="vally-empty-") as directory:
+            words = [*confined(self._engine, self._args, "none"), *labelled(self._labels), *self._args.engine_arg]
+            command = ["run", "--rm", *words, "--rootfs", directory]
+            try:
+                await self._engine.call(*command, seconds=self._args.startup_timeout)
+            except EngineError as error:
+                if error.returncode != NOT_FOUND:
+                    raise self._refused("a container", error) from None
+
+    def _refused(self, what: str, error: EngineError) -> BackendError:
+        name = self._engine.name
+        needs_settings = name == "podman" and _WITHOUT_SYSTEMD.search(str(error))
+        hints = (PODMAN_SETTINGS,) if needs_settings else ()
+        return BackendError(f"{name} cannot start {what}: {error}", code=UNAVAILABLE, hints=hints)
 
 
 def _caller(engine: Engine) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -27,7 +28,7 @@ from vally_backend_local.outcome import LocalOutcome
 from vally_backend_local.preparing import Place, Runners
 from vally_backend_local.runner import TrialRunner
 from vally_backend_local.setup_commands import command_environment
-from vally_backend_local.shared import RunResources, open_resources
+from vally_backend_local.shared import RunResources, open_resources, temporary_directory
 from vally_backend_local.trial import Trial
 
 UNAVAILABLE = "backend-unavailable"
@@ -49,6 +50,13 @@ class LocalBackend:
         self._shared_runner: ProcessRunner | None = None
         self._running = 0
         self._closed = False
+
+    async def preflight(self, config: Any, context: RunContext) -> str:
+        """Look whether there is a place for workspaces; there is nothing to tell of it. Raises BackendError."""
+        temporary = temporary_directory(context.process_env)
+        if not os.access(temporary, os.W_OK | os.X_OK):
+            raise BackendError(f"the temporary directory '{temporary}' is not writable", code=UNAVAILABLE)
+        return ""
 
     async def prepare(self, args: Mapping[str, str | list[str]] | LocalArgs, context: RunContext) -> None:
         """Make what trials share. Raises BackendError when no trial could start."""

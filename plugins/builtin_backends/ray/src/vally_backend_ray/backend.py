@@ -14,7 +14,6 @@ import anyio
 
 from vally import (
     BackendError,
-    BackendSpec,
     ErrorInfo,
     ExportedFiles,
     GradeOutcome,
@@ -25,8 +24,10 @@ from vally import (
     Selection,
     TrialItem,
     TrialOptions,
+    invoke,
 )
 from vally_backend_local import remove_tree
+from vally_backend_ray.addresses import GIVE_TOKEN, NOT_LET_IN, check_answers, has_token
 from vally_backend_ray.bridge_process import BridgeProcess
 from vally_backend_ray.codes import LOST, NOT_BUNDLED, UNAVAILABLE
 from vally_backend_ray.config import RayArgs
@@ -43,12 +44,14 @@ from vally_backend_ray.messages import (
 )
 from vally_backend_ray.outcome import RemoteOutcome, arrived, lost, put_in_place
 from vally_backend_ray.pickling import packed, unpacked
-from vally_backend_ray.refusals import check_inner_args, check_installation, check_item, check_plan
+from vally_backend_ray.refusals import check_installation, check_item, checked_inner
 from vally_backend_ray.shipping import Shipping, in_thread
 from vally_backend_ray.spool import RUN
 
 LOCAL_WORKERS = 2
 CONNECT_S = 120.0
+NOTICE_S = 1.5
+"""After which it is told that a cluster lets one wait."""
 CANCEL_S = 60.0
 
 
@@ -74,9 +77,17 @@ class RayBackend:
         """What `run-manifest.json` says of the cluster."""
 
     async def preflight(self, config: RayArgs, context: RunContext) -> str:
-        """Tell whether Ray is there, without starting a cluster. Raises `BackendError`."""
+        """Tell what can be told without starting a cluster or connecting to one. Raises `BackendError`."""
         check_installation()
-        return "Ray is installed"
+        host = context.host or PluginHost()
+        inner = checked_inner(host, config, context)
+        if config.address is None:
+            probe = getattr(host.create(inner), "preflight", None)
+            settings = host.parse_config(inner, config.inner_args)
+            told = None if probe is None else await invoke(probe, settings, context, blocking=inner.blocking)
+            return "; ".join(filter(None, ("Ray is installed", told)))
+        await anyio.to_thread.run_sync(check_answers, config.address)
+        return f"Ray is installed; whether '{config.address}' lets this machine in shows with a run"
 
     async def prepare(self, args: Mapping[str, str | list[str]] | RayArgs, context: RunContext) -> None:
         """Start or find the cluster and send it what trials need. Raises `BackendError`."""
@@ -84,11 +95,7 @@ class RayBackend:
         self._args = args if isinstance(args, RayArgs) else RayArgs.model_validate(dict(args))
         self._context = context
         host = context.host or PluginHost()
-        inner = host.require("backend", self._args.inner)
-        assert isinstance(inner, BackendSpec)
-        check_inner_args(host, inner, self._args.inner_args)
-        if context.plan is not None:
-            check_plan(context.plan, host, inner)
+        checked_inner(host, self._args, context)
         plugins = local_plugins(host)
         process = BridgeProcess(context.process_env, self._on_note, local=self._args.address is None)
         self._process = process
@@ -110,13 +117,23 @@ class RayBackend:
         await process.link.call("start")
 
     async def _connect(self, process: BridgeProcess, settings: ClusterSettings) -> None:
+        address, loop = settings.address, asyncio.get_running_loop()
+        notice = None if address is None else loop.call_later(NOTICE_S, self._tell_of_waiting, address)
         try:
             with anyio.fail_after(CONNECT_S):
                 self.facts = await process.link.call("connect", settings)
         except TimeoutError:
             where = "the cluster did not start" if settings.address is None else f"'{settings.address}' did not answer"
             message = f"--backend ray: {where} within {CONNECT_S:g} s"
-            raise BackendError(message, code=UNAVAILABLE) from None
+            hints = () if address is None else (NOT_LET_IN,)
+            raise BackendError(message, code=UNAVAILABLE, hints=hints) from None
+        finally:
+            if notice is not None:
+                notice.cancel()
+
+    def _tell_of_waiting(self, address: str) -> None:
+        without = "" if has_token(self._context.process_env) else f"; if it asks for a token: {GIVE_TOKEN}"
+        self._context.on_warning(f"still connecting to the Ray cluster at '{address}'{without}")
 
     def _cluster_settings(self, process: BridgeProcess, host: PluginHost, plan: HostPlan) -> ClusterSettings:
         args, context = self._args, self._context

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-import socket
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from vally import BackendError
+from vally_backend_ray.addresses import NO_CLUSTER, NOT_LET_IN, check_answers
 from vally_backend_ray.codes import FAILED, UNAVAILABLE
 from vally_backend_ray.crew import WorkerLost
 from vally_backend_ray.link import Failure
@@ -18,16 +18,10 @@ from vally_backend_ray.messages import PIECE_BYTES, ClusterSettings
 from vally_backend_ray.pickling import unpacked
 from vally_backend_ray.worker import Worker
 
-NO_CLUSTER = "start one with 'ray start --head', or leave 'address' out to have one on this machine for the run"
-NOT_LET_IN = (
-    "something answers there: if it is the head node of a cluster that asks for a token, "
-    "set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN"
-)
 OBJECT_STORE_BYTES = 256 * 2**20
 KEEP_CHILDREN = {"RAY_kill_child_processes_on_worker_exit": "0"}
 """Else Ray ends the children of a worker that ends, and with them the guardian that would end their children."""
 
-ANSWER_S = 10.0
 PLACE_S = 120.0
 """How long it may take until a worker runs."""
 
@@ -44,7 +38,7 @@ class Cluster:
 
         settings = self._settings
         if settings.address is not None:
-            _check_answers(settings.address)
+            check_answers(settings.address)
         quiet: dict[str, Any] = {"log_to_driver": False, "configure_logging": False, "logging_level": logging.ERROR}
         try:
             if settings.address is None:
@@ -158,19 +152,6 @@ def _not_connected(address: str | None, error: Exception) -> BackendError:
     # With a port it was asked before whether anybody listens there.
     what, hint = ("connection to", NOT_LET_IN) if ":" in address else ("cluster at", NO_CLUSTER)
     return BackendError(f"--backend ray: no {what} '{address}': {text}", code=UNAVAILABLE, hints=(hint,))
-
-
-def _check_answers(address: str) -> None:
-    """Raise `BackendError` where nobody listens, which Ray itself takes minutes to find out."""
-    host, _, port = address.rpartition(":")
-    if not host:
-        return
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), ANSWER_S).close()
-    except OSError as error:
-        reason = error.strerror or str(error)
-        message = f"--backend ray: no cluster at '{address}': {reason}"
-        raise BackendError(message, code=UNAVAILABLE, hints=(NO_CLUSTER,)) from error
 
 
 async def _called(actor: Any, method: str, *arguments: Any) -> Any:

@@ -6,18 +6,20 @@ import sys
 from collections.abc import Mapping
 from importlib.util import find_spec
 
-from vally import BackendError, BackendSpec, ConfigInvalid, ExecutorSpec, Plan, PluginHost, TrialItem
+from vally import BackendError, BackendSpec, ConfigInvalid, ExecutorSpec, Plan, PluginHost, RunContext, TrialItem
 from vally_backend_ray.codes import UNAVAILABLE, UNSUPPORTED
+from vally_backend_ray.config import RayArgs
 
+OPTION = "--backend ray"
 INSTALL = "pip install 'vally[ray]'"
 
 
 def check_installation() -> None:
     """Raise `BackendError` where no cluster can be used."""
     if sys.platform == "win32":
-        raise BackendError("--backend ray needs Linux or macOS", code=UNAVAILABLE)
+        raise BackendError("it needs Linux or macOS", code=UNAVAILABLE, where=OPTION)
     if find_spec("ray") is None:
-        raise BackendError("--backend ray: Ray is not installed", code=UNAVAILABLE, hints=(INSTALL,))
+        raise BackendError("Ray is not installed", code=UNAVAILABLE, where=OPTION, hints=(INSTALL,))
 
 
 def check_inner_args(host: PluginHost, inner: BackendSpec, args: Mapping[str, str | list[str]]) -> None:
@@ -32,6 +34,16 @@ def check_inner_args(host: PluginHost, inner: BackendSpec, args: Mapping[str, st
             f"--backend ray: inner-arg: backend '{inner.name}': {error.problems[0]}",
             hints=(f"arguments: {', '.join(known) or 'none'}",),
         ) from None
+
+
+def checked_inner(host: PluginHost, args: RayArgs, context: RunContext) -> BackendSpec:
+    """The backend inside of workers. Raises `BackendError` when it, or a worker, could not do what is asked."""
+    inner = host.require("backend", args.inner)
+    assert isinstance(inner, BackendSpec)
+    check_inner_args(host, inner, args.inner_args)
+    if context.plan is not None:
+        check_plan(context.plan, host, inner)
+    return inner
 
 
 def check_plan(plan: Plan, host: PluginHost, inner: BackendSpec) -> None:

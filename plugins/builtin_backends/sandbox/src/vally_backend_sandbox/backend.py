@@ -39,7 +39,7 @@ from vally_backend_sandbox.config import Network, SandboxArgs
 from vally_backend_sandbox.counting import ProcessGroups, counting_directory
 from vally_backend_sandbox.launching import Limits
 from vally_backend_sandbox.mounts import View
-from vally_backend_sandbox.probing import UNAVAILABLE, find_bwrap
+from vally_backend_sandbox.probing import OPTION, UNAVAILABLE, find_bwrap
 from vally_backend_sandbox.runner import Confinement, SandboxRunner, WayOut
 from vally_backend_sandbox.views import Views, is_apart
 
@@ -53,6 +53,13 @@ class SandboxBackend(LocalBackend):
         self._bwrap = ""
         self._views: Views | None = None
         self._groups: ProcessGroups | None = None
+
+    async def preflight(self, config: SandboxArgs, context: RunContext) -> str:
+        """Make a sandbox and nothing else. Raises BackendError."""
+        bwrap = await anyio.to_thread.run_sync(find_bwrap, context.process_env)
+        _process_groups(config)
+        await super().preflight(config, context)
+        return f"'{bwrap}' makes sandboxes"
 
     async def prepare(self, args: Mapping[str, str | list[str]] | LocalArgs, context: RunContext) -> None:
         """Prove that sandboxes can be made, then make what trials share. Raises BackendError."""
@@ -178,8 +185,9 @@ def _process_groups(args: SandboxArgs) -> ProcessGroups | None:
     directory = counting_directory()
     if directory is None:
         raise BackendError(
-            "--backend sandbox: 'pids' does not bind root, and no control group with the controller 'pids' can be made",
+            "'pids' does not bind root, and no control group with the controller 'pids' can be made",
             code=UNAVAILABLE,
+            where=OPTION,
             hints=("run as an ordinary user, or leave 'pids' out",),
         )
     return ProcessGroups(directory, args.pids)

@@ -14,6 +14,7 @@ from vally_backend_sandbox.launching import isolated
 from vally_backend_sandbox.mounts import WHOLE
 
 UNAVAILABLE = "sandbox-unavailable"
+OPTION = "--backend sandbox"
 TIMEOUT_S = 30
 NAMESPACE_HINT = (
     "does this system allow unprivileged user namespaces? See the settings kernel.unprivileged_userns_clone, "
@@ -24,19 +25,20 @@ NAMESPACE_HINT = (
 def find_bwrap(process_env: Mapping[str, str]) -> str:
     """Return the path of a `bwrap` that works. Raises BackendError."""
     if sys.platform != "linux":
-        raise BackendError("--backend sandbox needs Linux", code=UNAVAILABLE)
+        raise BackendError("it needs Linux", code=UNAVAILABLE, where=OPTION)
     found = shutil.which("bwrap", path=process_env.get("PATH", os.defpath))
     if found is None:
         raise BackendError(
-            "--backend sandbox: bwrap was not found on PATH",
+            "bwrap was not found on PATH",
             code=UNAVAILABLE,
+            where=OPTION,
             hints=("install the package 'bubblewrap', or use --backend local or container",),
         )
     bwrap = str(Path(found).absolute())
     problem = _problem(bwrap)
     if problem is not None:
         raise BackendError(
-            f"--backend sandbox: bwrap cannot make a sandbox: {problem}", code=UNAVAILABLE, hints=(NAMESPACE_HINT,)
+            f"bwrap cannot make a sandbox: {problem}", code=UNAVAILABLE, where=OPTION, hints=(NAMESPACE_HINT,)
         )
     return bwrap
 

@@ -163,6 +163,7 @@ class ExperimentRun:
             print_warning(warning)
         if self._options["dry_run"]:
             print_plans(experiment, plan, self._options["output"])
+            session.ask_backend()
             return 0
         return self._run(session, experiment, plan, output_dir)
 
