@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from vally.cli.messages import print_warning
+from vally.cli.messages import print_warning, say
 from vally.errors import BackendError, ConfigInvalid, UsageError, VallyError
 from vally.run.trial_record import described
 
@@ -37,8 +37,15 @@ class BackendChoice:
         """The settings that a continued run must have again."""
         return {name: value for name, value in self.args.items() if name not in self.changeable}
 
-    async def ask(self, host: PluginHost, context: RunContext) -> str:
-        """What its `preflight` tells of how trials would run; raises `VallyError` when they could not."""
+    def print_answer(self, host: PluginHost, context: RunContext, *, quiet: bool) -> None:
+        """Print what its `preflight` tells of how trials would run; raises `VallyError` when they could not."""
+        import anyio
+
+        told = anyio.run(self._ask, host, context)
+        if told and not quiet:
+            say(f"backend '{self.record.name}': {told}")
+
+    async def _ask(self, host: PluginHost, context: RunContext) -> str:
         from vally.run.calling import invoke
 
         backend = host.create(self.record)

@@ -78,11 +78,6 @@ class RunSession:
         self.output: RunOutput
         """The directory of the run, once it was made."""
 
-    @property
-    def backend_args(self) -> Mapping[str, str | list[str]]:
-        """Settings of the backend, those of the project included; known after `prepare`."""
-        return self._backend.args
-
     def prepare(self) -> bool:
         """Make executors and backend ready and check every need; prints what is wrong and returns whether to go on.
 
@@ -115,15 +110,8 @@ class RunSession:
         return not problems and not any(item.level == "error" for item in self._ready.diagnostics)
 
     def ask_backend(self) -> None:
-        """Let the backend say whether trials could run, at little cost, for a run that is only planned.
-
-        Prints what it tells. Raises `VallyError` when they could not.
-        """
-        import anyio
-
-        told = anyio.run(self._backend.ask, self._host, self._run_context())
-        if told and not self._context.display.quiet:
-            say(f"backend '{self._backend.record.name}': {told}")
+        """Print what the backend tells of a run that is only planned. Raises `VallyError` when it could not start."""
+        self._backend.print_answer(self._host, self._run_context(), quiet=self._context.display.quiet)
 
     def run(
         self,

@@ -125,7 +125,7 @@ class RayBackend:
         except TimeoutError:
             where = "the cluster did not start" if settings.address is None else f"'{settings.address}' did not answer"
             message = f"--backend ray: {where} within {CONNECT_S:g} s"
-            hints = () if address is None else (NOT_LET_IN,)
+            hints = () if address is None or has_token(self._context.process_env) else (NOT_LET_IN,)
             raise BackendError(message, code=UNAVAILABLE, hints=hints) from None
         finally:
             if notice is not None:
