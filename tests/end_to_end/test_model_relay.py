@@ -122,6 +122,34 @@ def test_no_proxy_stands_in_the_way(project: ConfinedProject) -> None:
     assert "proxy" not in told.lower()
 
 
+@pytest.mark.parametrize(
+    ("config", "env", "told"),
+    [
+        ({"passEnv": ["SCENARIO_API_KEY"]}, {}, "'passEnv' gives the agent 'SCENARIO_API_KEY'"),
+        ({"passEnv": ["TEAM_HEADER", "SAME"]}, {}, "'passEnv' gives the agent 'SAME'"),
+        ({"env": {"MINE": "x ${SAME}"}}, {}, "'env' gives the agent 'MINE'"),
+        ({}, {"MINE": "${SCENARIO_API_KEY}"}, "the environment of stimulus 's' gives the agent 'MINE'"),
+    ],
+    ids=["name", "value", "config", "stimulus"],
+)
+@IN_A_SANDBOX
+def test_who_hands_the_key_to_the_agent_is_warned(
+    project: ConfinedProject, config: dict[str, Any], env: dict[str, str], told: str
+) -> None:
+    project.env["SAME"] = KEY
+    provider = {"type": "anthropic", "baseUrl": "http://127.0.0.1:9", "apiKeyEnv": "SCENARIO_API_KEY"}
+    executor = {"profile": "claude", "command": ["/bin/sh"], "dialect": "text", "provider": provider, **config}
+    stimulus = {"prompt": "p", "environment": {"env": env}}
+    project.write({"name": "command", "config": executor}, stimulus, model="m")
+    result = project.run("--dry-run")
+    (warning,) = [line for line in result.stderr.splitlines() if "[exposed-credentials]" in line]
+    assert warning.startswith(
+        f"warning: eval.yaml:1:40: executor 'command': {told} with the credential of its 'provider'"
+    )
+    assert KEY not in result.stderr
+    assert "exposed" not in project.run("--dry-run", "--backend-args", "network=host").stderr
+
+
 def test_a_program_of_one_s_own_needs_no_model(project: ConfinedProject) -> None:
     command = ["/bin/sh", "-c", "cat /proc/net/dev | tail -n +3 | cut -d: -f1"]
     project.write({"name": "command", "config": {"command": command}}, {"prompt": "hi"})

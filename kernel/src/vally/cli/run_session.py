@@ -86,7 +86,7 @@ class RunSession:
         from vally.run.judge_checks import judge_problems
         from vally.run.judges import JudgePool
         from vally.run.preparation import prepare
-        from vally.run.provider_checks import credential_problems
+        from vally.run.provider_checks import credential_problems, exposed_credentials
 
         choices = self._choices
         self._backend = choose_backend(self._context, self._host, self._project, choices.backend, choices.backend_args)
@@ -99,7 +99,9 @@ class RunSession:
             executors=self._executors,
             context=self._run_context(),
         )
-        self._ready.diagnostics += credential_problems(self._plan, self._ready, self._context.environ)
+        environ, network = self._context.environ, self._backend.agent_network
+        self._ready.diagnostics += credential_problems(self._plan, self._ready, environ)
+        self._ready.diagnostics += exposed_credentials(self._plan, self._ready, environ, network)
         print_diagnostics(self._ready.diagnostics)
         self._judges = JudgePool(
             self._host, environ=self._context.environ, cache=self._judge_cache(), context=self._run_context()
