@@ -145,15 +145,14 @@ class RunSession:
             return anyio.run(self._run, layout, resumption, on_directory)
 
     def _run_unrecorded(self) -> RunOutcome:
-        import tempfile
-
         import anyio
 
         from vally.run.run_output import RunLayout
+        from vally.run.unrecorded import unrecorded_directory
 
         self._records = False
-        with tempfile.TemporaryDirectory(prefix="vally-run-", ignore_cleanup_errors=True) as directory:
-            return anyio.run(self._run, RunLayout(parent=Path(directory).resolve()), None, None)
+        with unrecorded_directory() as directory:
+            return anyio.run(self._run, RunLayout(parent=directory), None, None)
 
     async def _run(
         self,

@@ -57,6 +57,13 @@ def test_a_living_run_is_not(tmp_path: Path) -> None:
     assert not scratch.directory.exists()
 
 
+def test_one_killed_before_it_had_made_anything_is_swept(tmp_path: Path) -> None:
+    (tmp_path / "vally-run-00000000").mkdir()
+    age(tmp_path)
+    sweep(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
 def test_links_are_not_followed(tmp_path: Path) -> None:
     precious = tmp_path / "precious"
     (precious / "deep").mkdir(parents=True)
