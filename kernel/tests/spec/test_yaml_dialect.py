@@ -405,6 +405,31 @@ def test_a_list_of_nothing_but_mistakes_is_not_read_to_its_end(
     assert 100 < int(found[-1].message.split()[0]) < 1000
 
 
+@pytest.mark.parametrize(
+    "field",
+    [
+        "graders: [%s]",
+        "graders: [{type: completed}, %s]",
+        "turns: [%s]",
+        "attachments: [%s]",
+        "attachments: ['a', %s]",
+        "environment: {skills: [%s]}",
+        "environment: {commands: [%s]}",
+        "environment: {files: [{src: a}, %s]}",
+        "tags: {a: [%s]}",
+    ],
+)
+def test_long_lists_of_mistakes_are_not_read_to_their_ends(
+    work: Any, monkeypatch: pytest.MonkeyPatch, field: str
+) -> None:
+    monkeypatch.setattr("vally.spec.diagnostics._COLLECTED_PER_FILE", 300)
+    prompt = "" if field.startswith("turns") else "prompt: p, "
+    found = work(f"stimuli: [{{name: a, {prompt}{field % ', '.join(['[]'] * 2000)}}}]").diagnostics
+    assert len(found) == 201
+    assert {item.level for item in found[:-1]} == {"error"}
+    assert 100 < int(found[-1].message.split()[0]) < 500
+
+
 WORDS = re.findall(
     r"\S+",
     """

@@ -32,7 +32,7 @@ def read_attachments(
 ) -> tuple[list[Attachment], list[dict[str, Any]]]:
     """The attachments, and as records show them."""
     actual, shown = [], []
-    for index, (_, node) in enumerate(items.pairs()):
+    for index, (_, node) in loading.collector.until_full(enumerate(items.pairs())):
         read = _attachment(loading, node, place.item(index), turns)
         if read is not None:
             actual.append(read[0])

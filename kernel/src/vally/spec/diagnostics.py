@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, TypeVar
 
 from vally.errors import SpecError
 from vally.model.evalspec import Diagnostic, Level, Related
@@ -12,6 +12,7 @@ from vally.spec.codes import DIAGNOSTIC_CODES
 from vally.spec.nodes import Node, Source
 from vally.text.suggest import did_you_mean
 
+T = TypeVar("T")
 KEPT_PER_FILE = 200
 # Enough to choose those that are shown; a file of nothing but mistakes must not fill the memory.
 _COLLECTED_PER_FILE = 5_000
@@ -140,11 +141,6 @@ class Collector:
         return self._errors > 0
 
     @property
-    def is_full(self) -> bool:
-        """Whether there are more errors than anybody looks at, so that long lists need not be read to their ends."""
-        return self._errors > _COLLECTED_PER_FILE
-
-    @property
     def is_empty(self) -> bool:
         """Whether nothing was found."""
         return not self._kept
@@ -159,6 +155,13 @@ class Collector:
         count = self._counts[diagnostic.file] = self._counts.get(diagnostic.file, 0) + 1
         if count <= _COLLECTED_PER_FILE or (is_error and self._errors <= _COLLECTED_PER_FILE):
             self._kept[identity] = diagnostic
+
+    def until_full(self, items: Iterable[T]) -> Iterator[T]:
+        """The items, as long as there are not more errors than anybody looks at: a long list may be all mistakes."""
+        for item in items:
+            if self._errors > _COLLECTED_PER_FILE:
+                return
+            yield item
 
     def extend(self, diagnostics: Iterable[Diagnostic]) -> None:
         """Add finished diagnostics."""

@@ -210,7 +210,7 @@ def _shown_env(node: Node, values: Mapping[str, str | None]) -> dict[str, str | 
 def _read_skills(loading: Loading, layer: Layer, items: Any, place: Place) -> None:
     """Only an empty list as written clears; one whose skills are all missing does not."""
     shown_skills: list[str] = []
-    for index, (_, node) in enumerate(items.pairs()):
+    for index, (_, node) in loading.collector.until_full(enumerate(items.pairs())):
         found = offered_skills(loading, node, place.item(index))
         layer.lacks_skills = layer.lacks_skills or not found
         layer.skills += [(path, node) for path in found]

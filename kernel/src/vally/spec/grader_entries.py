@@ -43,7 +43,7 @@ def read_entries(loading: Loading, node: Node | None, place: Place) -> list[Read
         return []
     prefix = f"{place.context}, " if place.context else ""
     entries = []
-    for index, item in enumerate(node.items):
+    for index, item in loading.collector.until_full(enumerate(node.items)):
         context = f"{prefix}grader {index + 1}"
         entry = _read_entry(loading, item, place.item(index).named("grader", context))
         if entry is not None:

@@ -201,7 +201,8 @@ class ListOf:
             return wrong_type(node, place, collector, self.of)
         if self.nonempty and not node.items:
             return wrong_value(node, place, collector, "at least one item", value="an empty list")
-        found = [(self.item.read(item, place.item(index), collector), item) for index, item in enumerate(node.items)]
+        items = collector.until_full(enumerate(node.items))
+        found = [(self.item.read(item, place.item(index), collector), item) for index, item in items]
         kept = [(value, item) for value, item in found if value is not INVALID]
         if len(kept) < len(found) and not kept:
             return INVALID

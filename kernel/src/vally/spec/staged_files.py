@@ -46,7 +46,8 @@ class FileShape:
 
 def check_files(items: Items, place: Place, collector: Collector) -> list[FileShape | None]:
     """Check everything about the items that does not depend on the file system."""
-    return [_shape(node, place.item(index), collector) for index, (_, node) in enumerate(items.pairs())]
+    pairs = collector.until_full(enumerate(items.pairs()))
+    return [_shape(node, place.item(index), collector) for index, (_, node) in pairs]
 
 
 def _shape(node: Node, place: Place, collector: Collector) -> FileShape | None:
@@ -80,7 +81,7 @@ def read_files(loading: Loading, items: Items, place: Place) -> tuple[list[Stage
     """The items, and as records show them."""
     actual, shown = [], []
     shapes = check_files(items, place, loading.collector)
-    for index, shape in enumerate(shapes):
+    for index, shape in loading.collector.until_full(enumerate(shapes)):
         source = None if shape is None else _source(loading, shape, place.item(index))
         if shape is None or source is None:
             continue

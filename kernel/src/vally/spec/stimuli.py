@@ -58,7 +58,8 @@ class TurnsShape:
             return wrong_type(node, place, collector, "a list of strings")
         if not node.items:
             return wrong_value(node, place, collector, "at least one turn", value="an empty list")
-        turns = [self._turn(item, place.item(index), collector) for index, item in enumerate(node.items)]
+        items = collector.until_full(enumerate(node.items))
+        turns = [self._turn(item, place.item(index), collector) for index, item in items]
         return INVALID if any(turn is INVALID for turn in turns) else tuple(turns)
 
     def _turn(self, node: Node, place: Place, collector: Collector) -> Any:
@@ -152,14 +153,9 @@ def read_stimuli(loading: Loading, node: Node | None, place: Place) -> list[Read
     if not isinstance(node, SequenceNode):
         wrong_type(node, place, loading.collector, "a list")
         return []
-    stimuli = []
-    for index, item in enumerate(node.items):
-        if loading.collector.is_full:
-            break
-        stimulus = read_stimulus(loading, item, place.item(index))
-        if stimulus is not None:
-            stimuli.append(stimulus)
-    return stimuli
+    items = loading.collector.until_full(enumerate(node.items))
+    read = [read_stimulus(loading, item, place.item(index)) for index, item in items]
+    return [stimulus for stimulus in read if stimulus is not None]
 
 
 def read_stimulus(

@@ -42,7 +42,8 @@ def _texts(node: Node, place: Place, collector: Collector) -> Any:
         return _VALUE.read(node, place, collector)
     if not isinstance(node, SequenceNode):
         return wrong_type(node, place, collector, "a string or a list of strings")
-    values = [_VALUE.read(item, place.item(index), collector) for index, item in enumerate(node.items)]
+    items = collector.until_full(enumerate(node.items))
+    values = [_VALUE.read(item, place.item(index), collector) for index, item in items]
     return INVALID if any(value is INVALID for value in values) else tuple(values)
 
 
