@@ -125,9 +125,15 @@ class TrialSkipped(VallyError):
 
 
 class ConfigInvalid(VallyError):
-    """A config mapping does not fit its plugin; `problems` are worded as the spec does, at least one."""
+    """A config mapping does not fit its plugin; `problems` are worded as the spec does, at least one.
 
-    def __init__(self, name: str, problems: Sequence[str]) -> None:
-        super().__init__(f"Invalid config for {name}: {problems[0]}")
+    `suggestions` maps some of the problems to what the user may have meant.
+    """
+
+    def __init__(self, name: str, problems: Sequence[str], suggestions: Mapping[str, str] | None = None) -> None:
+        suggestions = suggestions or {}
+        first = suggestions.get(problems[0])
+        super().__init__(f"Invalid config for {name}: {problems[0]}", hints=() if first is None else (first,))
         self.name = name
         self.problems = tuple(problems)
+        self.suggestions = suggestions

@@ -226,7 +226,7 @@ def test_messages_about_executors(work: Any) -> None:
         ("{type: tiny}", []),
         ("{type: tiny, threads: 2}", []),
         ("{type: tiny, threads: x}", ["3:50 INVALID-VALUE"]),
-        ("{type: tiny, thread: 2}", ["3:41 INVALID-VALUE"]),
+        ("{type: tiny, thread: 2}", ["3:41 UNKNOWN-KEY"]),
     ],
 )
 def test_judge_providers(work: Any, text: str, expected: list[str]) -> None:
@@ -248,6 +248,22 @@ def test_provider_values(work: Any) -> None:
     )
     tiny = root(work, "defaults: {judge_provider: {type: tiny, threads: 2}}").clean.defaults.judge_provider
     assert tiny == ProviderConfig(type="tiny", options={"threads": 2})
+
+
+def test_keys_of_plugins_are_suggested(work: Any) -> None:
+    item = root(work, "defaults: {executor: {name: picky, config: {fixturDir: x}}}").only("invalid-executor-config")
+    assert item.hint == "did you mean 'fixtureDir'?"
+    stimuli = "stimuli: [{name: s, prompt: p, graders: [{type: output-contains, config: {substrng: x}}]}]\n"
+    hints = [item.hint for item in work(f"name: e\n{stimuli}").diagnostics if item.code == "invalid-grader-config"]
+    assert "did you mean 'substring'?" in hints
+
+
+def test_what_is_wrong_with_options_of_a_judge_is_told_in_words(work: Any) -> None:
+    unknown = root(work, "defaults: {judge_provider: {type: tiny, thread: 2}}").only("unknown-key")
+    assert unknown.message == "unknown key 'thread' in defaults.judge_provider"
+    assert unknown.hint == "did you mean 'threads'?"
+    wrong = root(work, "defaults: {judge_provider: {type: tiny, threads: x}}").only("invalid-value")
+    assert "expected a value that judge 'small' takes ('threads' must be an integer)" in wrong.message
 
 
 def test_an_unknown_provider_type_lists_those_that_are_served(work: Any) -> None:

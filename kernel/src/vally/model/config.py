@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, Val
 from pydantic.alias_generators import to_camel
 
 from vally.errors import ConfigInvalid
-from vally.model.problems import config_problems
+from vally.model.problems import config_problems, key_suggestions
 
 if TYPE_CHECKING:
     from vally.records import GraderSpec
@@ -62,7 +62,7 @@ def parse_config(
     try:
         return _validated(model, values, {"lenient": lenient, "spec_dir": spec_dir})
     except ValidationError as error:
-        raise ConfigInvalid(name, config_problems(error, values)) from None
+        raise ConfigInvalid(name, config_problems(error, values), key_suggestions(error, values, model)) from None
     except Exception as error:  # a validator of a plugin may raise anything
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         raise ConfigInvalid(name, [f"it cannot be checked: {reason}"]) from error

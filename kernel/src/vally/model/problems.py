@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic.alias_generators import to_camel
 
+from vally.model.known_keys import known_keys
+from vally.text.suggest import did_you_mean
+
 if TYPE_CHECKING:
-    from pydantic import ValidationError
+    from pydantic import BaseModel, ValidationError
 
 _TYPES = {
     "string_type": "a string",
@@ -80,6 +83,20 @@ def config_problems(error: ValidationError, values: Mapping[str, object] | None 
     findings = [_finding(item, values) for item in error.errors(include_url=False)]
     kept = [finding for finding in findings if not _fits_worse(finding, findings)]
     return list(dict.fromkeys(_problem(finding, kept) for finding in kept))
+
+
+def key_suggestions(error: ValidationError, values: Mapping[str, object], model: type[BaseModel]) -> dict[str, str]:
+    """What may be meant by the keys that the model does not know, by the problem that `config_problems` words."""
+    found = {}
+    for item in error.errors(include_url=False):
+        if item["type"] == "extra_forbidden":
+            finding = _finding(item, values)
+            key, known = str(finding.path[-1]), known_keys(model, finding.path[:-1])
+            # In a union another alternative may know the key.
+            hint = None if key in known else did_you_mean(key, known)
+            if hint is not None:
+                found[_problem(finding, ())] = hint
+    return found
 
 
 def _finding(item: Mapping[str, Any], values: object) -> _Finding:

@@ -156,7 +156,8 @@ def _configured(plan: EvalPlan, host: PluginHost, executor: ReadyExecutor, ready
         capabilities: Capabilities = narrow(config) if narrow is not None else executor.record.capabilities
     except ConfigInvalid as error:
         for problem in error.problems:
-            _add(ready, place, f"executor '{name}': {problem}", code=INVALID_CONFIG)
+            hints = error.suggestions.get(problem)
+            _add(ready, place, f"executor '{name}': {problem}", code=INVALID_CONFIG, hints=(hints,) if hints else ())
         return None
     except VallyError as error:
         code = error.code or INVALID_CONFIG

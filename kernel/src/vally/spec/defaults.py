@@ -20,7 +20,7 @@ from vally.spec.git_sources import check_url
 from vally.spec.loading import Loading
 from vally.spec.nodes import Entry, MappingNode, Node, ScalarNode
 from vally.spec.plain_values import read_plain
-from vally.spec.positions import problem_node
+from vally.spec.positions import problem_key, problem_node
 from vally.spec.scalars import is_null, scalar_value
 from vally.spec.sections import INVALID, Key, Section, Table, read_section, wrong_type, wrong_value
 from vally.spec.shapes import (
@@ -179,7 +179,7 @@ def check_executor(loading: Loading, choice: ExecutorChoice, node: Node, place: 
     except ConfigInvalid as error:
         for problem in error.problems:
             found, pointer = problem_node(at, place, problem)
-            _add(loading, choice, found, pointer, problem)
+            _add(loading, choice, found, pointer, problem, hint=error.suggestions.get(problem))
     except PluginError as error:
         loading.collector.add("plugin-load-failed", at, place, name=choice.name, reason=error.message)
     except VallyError as error:
@@ -188,10 +188,11 @@ def check_executor(loading: Loading, choice: ExecutorChoice, node: Node, place: 
         _add(loading, choice, at, place, str(error) or type(error).__name__)
 
 
-def _add(loading: Loading, choice: ExecutorChoice, at: Node, place: Place, reason: str) -> None:
-    loading.collector.add(
-        "invalid-executor-config", at, place, name=choice.name, reason=loading.parameters.redacted(reason)
-    )
+def _add(
+    loading: Loading, choice: ExecutorChoice, at: Node, place: Place, reason: str, *, hint: str | None = None
+) -> None:
+    reason = loading.parameters.redacted(reason)
+    loading.collector.add("invalid-executor-config", at, place, hint=hint, name=choice.name, reason=reason)
 
 
 def read_provider(loading: Loading, node: Node, place: Place) -> ProviderConfig | None:
@@ -282,7 +283,11 @@ def _options(loading: Loading, section: Section, extra: dict[str, Entry], record
         except ConfigInvalid as error:
             for problem in error.problems:
                 at, where = problem_node(section.node, place, problem)
-                wrong_value(at, where, collector, problem)
+                hint = error.suggestions.get(problem)
+                if problem.startswith("unknown key "):
+                    collector.add("unknown-key", at, where, hint=hint, key=problem_key(problem), where=place.label)
+                else:
+                    wrong_value(at, where, collector, f"a value that judge '{record.name}' takes ({problem})")
             return None
         except PluginError as error:
             collector.add("plugin-load-failed", section.node, place, name=record.name, reason=error.message)

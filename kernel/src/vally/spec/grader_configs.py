@@ -60,7 +60,7 @@ def parse_config(loading: Loading, entry: ReadEntry, at: Node, place: Place) -> 
                 key = where.named(problem_key(problem) or "")
                 wrong_type(found, key, loading.collector, "true or false", hint=BOOLEAN_HINT)
             else:
-                entry.report(loading.collector, problem, found, where)
+                entry.report(loading.collector, problem, found, where, hint=error.suggestions.get(problem))
     except PluginError as error:
         entry.valid = False
         loading.collector.add(
