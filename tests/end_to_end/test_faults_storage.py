@@ -48,7 +48,10 @@ def test_a_failed_write_ends_the_run_and_keeps_what_was_written(
     FailingWrites(monkeypatch, 4)
     result = evaluate(tmp_path, "--runs", "9", "--workers", "2", "--output", "jsonl")
     assert result.exit_code == 1
-    assert "No space left on device" in result.stderr
+    told = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
+    assert len(told) == 1
+    assert "No space left on device" in told[0]
+    assert told[0].count("results.jsonl") == 1
     assert "continue with --resume" in result.stderr
     path = run_dir(tmp_path) / "results.jsonl"
     index = index_results(path)

@@ -297,5 +297,7 @@ class Engine:
         self._settings.warn(line)
 
     def _write_failed(self, error: VallyError) -> None:
-        self._lines.append(error.message)
-        self._settings.fail(error)
+        # At the end writing is tried once more, and usually fails as before.
+        if error.message not in self._lines:
+            self._lines.append(error.message)
+            self._settings.fail(error)

@@ -37,7 +37,6 @@ class ResultsWriteError(VallyError):
         super().__init__(
             f"cannot write {path}: {reason}",
             code="results-write-failed",
-            where=str(path),
             hints=("free some space or fix the permissions, then continue with --resume",),
         )
 

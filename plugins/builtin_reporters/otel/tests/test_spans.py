@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from vally import ErrorInfo, GraderResult, Phases
 from vally.testing import event, trajectory, trial_result
+from vally_reporter_otel.file import FileDelivery
 
 Tell = Callable[..., Any]
 SECRET = "what the agent, its tools and graders said"
@@ -254,14 +257,61 @@ def test_what_is_written_does_not_follow_the_environment(spans: Tell, monkeypatc
 
 
 def test_the_lines_of_an_earlier_part_are_written_anew(tmp_path: Any) -> None:
-    from vally_reporter_otel.file import FileDelivery
-
     path = tmp_path / "otel-spans.jsonl"
     path.write_bytes(b"{}\n")
     delivery = FileDelivery(path)
     delivery.send(b'{"a":1}')
     assert path.read_bytes() == b'{"a":1}\n'
     assert delivery.close() is None
+
+
+class Full:
+    """A file on a disk that has room for so many bytes."""
+
+    def __init__(self, file: Any, room: int) -> None:
+        self._file, self._room = file, room
+
+    def write(self, data: Any) -> int:
+        if not self._room:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        written: int = self._file.write(data[: self._room])
+        self._room -= written
+        return written
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+
+@pytest.mark.parametrize(
+    ("room", "left", "problem"),
+    [
+        (0, None, "no spans were written to otel-spans.jsonl: No space left on device"),
+        (7, None, "no spans were written to otel-spans.jsonl: No space left on device"),
+        (8, b'{"a":1}\n', "otel-spans.jsonl ends before the run does: No space left on device"),
+        (12, b'{"a":1}\n', "otel-spans.jsonl ends before the run does: No space left on device"),
+        (16, b'{"a":1}\n{"b":2}\n', "otel-spans.jsonl ends before the run does: No space left on device"),
+        (24, b'{"a":1}\n{"b":2}\n{"c":3}\n', None),
+    ],
+)
+def test_a_full_disk_leaves_whole_lines_and_is_told(
+    room: int, left: bytes | None, problem: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, opened = tmp_path / "otel-spans.jsonl", Path.open
+    monkeypatch.setattr(Path, "open", lambda *args, **options: Full(opened(*args, **options), room))
+    delivery = FileDelivery(path)
+    for line in (b'{"a":1}', b'{"b":2}', b'{"c":3}'):
+        delivery.send(line)
+    monkeypatch.undo()
+    assert delivery.close() == problem
+    assert (path.read_bytes() if path.exists() else None) == left
+
+
+def test_a_directory_in_the_place_of_the_file_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "otel-spans.jsonl"
+    path.mkdir()
+    delivery = FileDelivery(path)
+    delivery.send(b"{}")
+    assert delivery.close() == "no spans were written to otel-spans.jsonl: Is a directory"
 
 
 def test_the_run_spans_all_of_its_trials(spans: Tell) -> None:
