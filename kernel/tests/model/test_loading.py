@@ -10,7 +10,6 @@ from vally.model.results import (
     load_grade,
     load_run_summary,
     load_trial_result,
-    load_trial_results,
 )
 from vally.model.trajectory import RecordError, dump_record, load_trajectory
 
@@ -190,13 +189,6 @@ def test_the_stimulus_wherever_it_is_named(fields: dict[str, Any], name: str) ->
     result = load_trial_result({**MINIMAL, **fields})
     assert result.stimulus == name
     assert f"::{name}::" in result.item_id
-
-
-def test_missing_numbers_follow_the_order_of_appearance() -> None:
-    values = [{**MINIMAL, "stimulus": name, "model": "m"} for name in ("a", "b", "a")]
-    results = load_trial_results([*values, {**MINIMAL, "stimulus": "a", "trialIndex": 5, "totalTrials": 9}])
-    assert [(result.trial_index, result.total_trials) for result in results] == [(0, 2), (0, 1), (1, 2), (5, 9)]
-    assert results[2].item_id == "(unknown)::main::m::a::trial-1"
 
 
 def test_a_given_item_id_is_kept() -> None:

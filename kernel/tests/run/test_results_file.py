@@ -195,14 +195,12 @@ def test_of_several_lines_of_an_item_the_last_counts(path: Path) -> None:
     assert list(index.raw_lines()) == [_line("a", n=3)[:-1], _line("b", n=2)[:-1]]
     assert index.summary == {"type": "run-summary", "n": 2}
     assert [problem.code for problem in index.problems] == ["torn-record"]
-    assert not index.untyped
 
 
 def test_legacy_outcomes_do_not_replace_each_other(path: Path) -> None:
     path.write_bytes(b'{"trajectory":{"n":1}}\n{"trajectory":{"n":2}}\n{"other":1}\n')
     index = index_results(path)
     assert [record["trajectory"]["n"] for record in index.records()] == [1, 2]
-    assert index.untyped
     assert index.summary is None
 
 

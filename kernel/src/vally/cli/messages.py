@@ -79,10 +79,10 @@ def print_warning(what: str) -> None:
     say(error_line(what, level="warning"))
 
 
-def print_diagnostics(diagnostics: Sequence[Diagnostic], *, show_info: bool = False) -> None:
+def print_diagnostics(diagnostics: Sequence[Diagnostic]) -> None:
     """Print findings about files, errors and warnings, each with its hint and related places."""
     for item in diagnostics:
-        if item.level == "info" and not show_info:
+        if item.level == "info":
             continue
         where = ":".join(str(part) for part in (item.file, item.line, item.column) if part is not None) or None
         context = f"{item.context}: " if item.context else ""

@@ -283,23 +283,6 @@ def stimulus_name(record: Mapping[str, Any]) -> str:
     return next((name for name in names if isinstance(name, str) and name), UNKNOWN)
 
 
-def load_trial_results(values: Sequence[object]) -> list[TrialResult]:
-    """Read records, numbering those without `trialIndex` in order of appearance per stimulus and model."""
-    results: list[TrialResult] = []
-    seen: dict[tuple[str, str | None], list[TrialResult]] = {}
-    for value in values:
-        result = load_trial_result(value)
-        group = seen.setdefault((result.stimulus, result.model), [])
-        if isinstance(value, Mapping) and value.get("trialIndex") is None:
-            result = load_trial_result(value, trial_index=len(group))
-        group.append(result)
-        results.append(result)
-    for value, result in zip(values, results, strict=True):
-        if isinstance(value, Mapping) and value.get("totalTrials") is None:
-            result.total_trials = len(seen[(result.stimulus, result.model)])
-    return results
-
-
 def load_run_summary(value: object) -> RunSummary:
     """Read a `run-summary` line; older ones may lack `evals`. Raises `RecordError`."""
     if not isinstance(value, Mapping) or value.get("type") != "run-summary":

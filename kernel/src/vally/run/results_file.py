@@ -219,13 +219,12 @@ class ResultsIndex:
     """The lines of a results file that count, without their content.
 
     Of several lines with one `itemId` the last counts, at the place of the first. `summary` is the last run summary.
-    `untyped` tells that some are legacy outcomes without a type. `problems` are the lines that are no records.
+    `problems` are the lines that are no records.
     """
 
     path: Path
     entries: list[IndexEntry] = field(default_factory=list)
     summary: dict[str, Any] | None = None
-    untyped: bool = False
     problems: list[ReadProblem] = field(default_factory=list)
 
     def raw_lines(self) -> Iterator[bytes]:
@@ -251,7 +250,6 @@ def index_results(path: Path) -> ResultsIndex:
             if kind == "run-summary":
                 index.summary = line.record
             elif kind == "trial-result" or (kind is None and "trajectory" in line.record):
-                index.untyped |= kind is None
                 item_id = _item_id(line)
                 entries[item_id] = IndexEntry(item_id, line.line, line.offset, len(line.raw))
     index.entries = list(entries.values())
