@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from vally import ReporterSpec, dump_record, record_line
+from vally import ReporterSpec, RunComplete, dump_record, record_line
 from vally.testing import CliResult, run_cli, trial_result
 
 Vally = Callable[..., CliResult]
@@ -115,3 +115,18 @@ def test_two_reporters_for_people_hide_no_trial(tmp_path: Path, write_run: Write
     assert "reporter 'console' is provided by" in result.stderr
     for words in (["--trial", "0"], ["--output", "json"]):
         assert run_cli(["show", *words], cwd=tmp_path, plugins=both).exit_code == 0
+
+
+class Totals:
+    """Shows how many trials a stored run has."""
+
+    def on_run_complete(self, event: RunComplete) -> None:
+        print(f"{event.summary.totals.trials} trials in all")
+
+
+def test_a_plugin_may_show_stored_runs(tmp_path: Path, write_run: WriteRun, make: Make) -> None:
+    write_run(*make.three_trials())
+    able = ReporterSpec(name="totals", summary="totals", factory=Totals, order=1, shows_stored_runs=True)
+    other = ReporterSpec(name="early", summary="nothing", factory=Totals, order=0)
+    shown = run_cli(["show"], cwd=tmp_path, plugins=[other, able])
+    assert (shown.exit_code, shown.stdout.splitlines()[0]) == (0, "3 trials in all")

@@ -167,8 +167,9 @@ class ReporterSpec(Record):
     `options` are found in `RunOptions.flags` by their names: true, a text, or nothing when not given. `kinds` are the
     kinds of runs it is told of, as in `RunStart.kind`; none named means all. `files` maps the labels of
     `on_run_complete` to names in the run directory, of files that the events alone make: they are listed for a stored
-    run, and written anew when its records change. `notice_s` is how long it may take at the end before the user is
-    told who is waited for.
+    run, and written anew when its records change. With `shows_stored_runs` it prints the report of a run that ended
+    earlier, when the events of that run are told again. `notice_s` is how long it may take at the end before the user
+    is told who is waited for.
     """
 
     order: int = 100
@@ -177,6 +178,7 @@ class ReporterSpec(Record):
     options: tuple[ReporterOption, ...] = ()
     kinds: tuple[str, ...] = ()
     files: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    shows_stored_runs: bool = False
     notice_s: float = 0.0
 
 

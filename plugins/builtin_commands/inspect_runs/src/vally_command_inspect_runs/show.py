@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vally import (
+    ReporterSpec,
     RunOptions,
     SpecError,
     StoredRun,
@@ -41,7 +42,6 @@ from vally_command_inspect_runs.trial_view import TrialLayout
 if TYPE_CHECKING:
     from vally import CliContext, PluginHost, Project
 
-REPORT_PLUGIN = "console"
 MOST_PROBLEMS = 10
 Chosen = list[tuple[StoredTrials, list[TrialEntry]]]
 
@@ -117,17 +117,20 @@ class Show:
 
     def _report(self, run: StoredRun, chosen: Chosen, project: Project) -> None:
         host = self._context.host(project)
-        record = host.get("reporter", REPORT_PLUGIN)
-        if record is None:
-            hint = f"install vally-reporter-{REPORT_PLUGIN}, select one trial, or use --output json"
-            raise VallyError(f"the report needs reporter '{REPORT_PLUGIN}', which is not there", hints=(hint,))
+        reporters = [item for item in host.records("reporter").values() if isinstance(item, ReporterSpec)]
+        able = sorted((item for item in reporters if item.shows_stored_runs), key=lambda item: (item.order, item.name))
+        if not able:
+            raise VallyError(
+                "no reporter that shows stored runs is installed",
+                hints=("see 'vally plugins list --kind reporter'", "or select one trial, or use --output json"),
+            )
         for (trials, entries), part in zip(chosen, run.parts, strict=True):
             if not entries:
                 continue
             if part.label is not None:
                 self._print([self._style.paint(f"── {name_line(part.label)} ──", "bold")])
             replay = Replay(trials, self._settings(run, trials))
-            replay.tell(host.create(record), entries if self._choice.selects else None)
+            replay.tell(host.create(able[0]), entries if self._choice.selects else None)
             if part.label is not None:
                 self._print([""])
         self._print(self._closing(run, host))

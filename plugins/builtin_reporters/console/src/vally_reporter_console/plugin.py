@@ -18,5 +18,6 @@ def vally_reporters() -> Iterable[ReporterSpec]:
         factory="vally_reporter_console.reporter:ConsoleReporter",
         order=20,
         kinds=("eval", "experiment"),
+        shows_stored_runs=True,
         notice_s=1.0,
     )
