@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -12,6 +12,7 @@ from typing import IO, Any
 from vally.errors import VallyError
 from vally.model.jsonio import parse_json
 from vally.run.atomic import atomic_write, sync_directory
+from vally.run.json_layout import look_at
 
 __all__ = [
     "RESULTS_NAME",
@@ -23,6 +24,7 @@ __all__ = [
     "ResultsWriteError",
     "atomic_write",
     "index_results",
+    "only_objects",
     "read_documents",
     "read_lines",
 ]
@@ -177,31 +179,22 @@ def _problem(line: int, complete: bool, message: str) -> ReadProblem:
 
 def read_documents(file: IO[bytes], problems: list[ReadProblem]) -> Iterator[dict[str, Any]]:
     """Yield records from JSON lines, or from one JSON object or array of objects laid out in any way."""
-    whole = _whole_document(file)
+    whole, _ = look_at(file)
     file.seek(0)
     if whole is None:
         for line in read_lines(file, problems):
             yield line.record
-        return
-    for index, item in enumerate(whole if isinstance(whole, list) else [whole], start=1):
-        if isinstance(item, dict):
-            yield item
+    else:
+        yield from only_objects(whole, problems)
+
+
+def only_objects(values: Iterable[Any], problems: list[ReadProblem]) -> Iterator[dict[str, Any]]:
+    """Yield the values that are objects; what else there is goes to `problems`."""
+    for index, value in enumerate(values, start=1):
+        if isinstance(value, dict):
+            yield value
         else:
             problems.append(ReadProblem(code="bad-record", line=1, message=f"item {index} is not a JSON object"))
-
-
-def _whole_document(file: IO[bytes]) -> Any:
-    """The value of a file that is one JSON array, or one object over several lines; None for JSON lines."""
-    first = file.readline()
-    while first and not first.strip(b" \t\r\n\xef\xbb\xbf"):
-        first = file.readline()
-    is_array = first.lstrip(b" \t\xef\xbb\xbf").startswith(b"[")
-    if not is_array and (_is_record(first) or not first.lstrip(b" \t\xef\xbb\xbf").startswith(b"{")):
-        return None
-    try:
-        return parse_json(first + file.read())
-    except ValueError:
-        return None
 
 
 @dataclass(frozen=True, slots=True)

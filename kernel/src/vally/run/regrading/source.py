@@ -18,11 +18,11 @@ from vally.model.jsonio import parse_json
 from vally.model.results import MAIN_VARIANT, UNKNOWN, stimulus_name
 from vally.run.imports.atif_checks import is_atif
 from vally.run.imports.session import LOG_NAME, is_session_event
-from vally.run.results_file import RESULTS_NAME, ReadProblem, RecordLine, read_lines
+from vally.run.json_layout import look_at
+from vally.run.results_file import RESULTS_NAME, ReadProblem, RecordLine, only_objects, read_lines
 
 Format = Literal["record", "atif", "session"]
 _GRADABLE = {"success": True, "ok": True, None: True, "error": False, "skipped": False}
-_BLANKS = b" \t\r\n\xef\xbb\xbf"
 
 
 @dataclass(slots=True)
@@ -131,7 +131,7 @@ def read_source(source: Source) -> list[Document]:
     """Tell what an input holds; its problems are gathered in the source. Raises `OSError`."""
     file = source.file
     start = file.tell()
-    whole, first = _first_look(file)
+    whole, first = look_at(file)
     file.seek(start)
     if whole is not None:
         return list(_listed(source, whole))
@@ -148,43 +148,8 @@ def read_source(source: Source) -> list[Document]:
     return list(documents.values())
 
 
-def _first_look(file: IO[bytes]) -> tuple[list[Any] | None, Mapping[str, Any] | None]:
-    """(all documents of an input that is one JSON value over several lines or an array, the first object line)."""
-    start = file.tell()
-    first = _filled_line(file)
-    begins = first.lstrip(_BLANKS)[:1]
-    value = _parsed(first)
-    if isinstance(value, Mapping):
-        return None, value
-    second = _parsed(_filled_line(file))
-    if isinstance(second, Mapping) or begins not in (b"{", b"["):
-        return None, second if isinstance(second, Mapping) else None
-    file.seek(start)
-    whole = _parsed(file.read())
-    if isinstance(whole, list):
-        return whole, None
-    return ([whole], None) if isinstance(whole, Mapping) else (None, None)
-
-
-def _filled_line(file: IO[bytes]) -> bytes:
-    line = file.readline()
-    while line and not line.strip(_BLANKS):
-        line = file.readline()
-    return line
-
-
-def _parsed(data: bytes) -> Any:
-    try:
-        return parse_json(data)
-    except ValueError:
-        return None
-
-
 def _listed(source: Source, values: list[Any]) -> Iterator[Document]:
-    for index, value in enumerate(values, start=1):
-        if not isinstance(value, Mapping):
-            source.problems.append(ReadProblem(code="bad-record", line=1, message=f"item {index} is not a JSON object"))
-            continue
+    for value in only_objects(values, source.problems):
         document = _document(source, value, 1)
         if document is not None:
             document.place = value
