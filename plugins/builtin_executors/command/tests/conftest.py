@@ -7,17 +7,18 @@ import os
 import sys
 import textwrap
 import time
-import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+from trial_fixtures import anyio_backend, trial_id, work_dir
 
 from vally import ExecutorOptions, LocalProcessRunner, Stimulus, Trajectory, run_agent
-from vally.testing import process_sentinel
 from vally_executor_command.config import CommandConfig
 from vally_executor_command.executor import CommandExecutor
+
+__all__ = ["anyio_backend", "trial_id", "work_dir"]
 
 # Tells what it was given: arguments, input, directory and environment.
 SPY = """
@@ -29,27 +30,9 @@ print("seen")
 """
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture
-def trial_id() -> str:
-    return str(uuid.uuid4())
-
-
 @pytest.fixture(autouse=True)
-def nothing_left(trial_id: str) -> Iterator[None]:
-    with process_sentinel(trial_id):
-        yield
-
-
-@pytest.fixture
-def work_dir(tmp_path: Path) -> Path:
-    path = tmp_path / "work"
-    path.mkdir()
-    return path.resolve()
+def _nothing_left(trial_id: str) -> None:
+    """Every test ends without processes of its trial."""
 
 
 @pytest.fixture

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import agents
 import pytest
+from trial_fixtures import anyio_backend, trial_id
 
 from vally import ExecutorOptions, Skill, Trajectory, run_agent
-from vally.testing import MockLlm, executor_options, process_sentinel, stimulus
+from vally.testing import MockLlm, executor_options, stimulus
 from vally_executor_copilot_sdk.config import CopilotConfig
 from vally_executor_copilot_sdk.executor import CopilotExecutor
 
+__all__ = ["anyio_backend", "trial_id"]
+
 KEY = "MOCK_API_KEY"
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
 
 
 @pytest.fixture(scope="session")
@@ -32,13 +29,6 @@ def runtime() -> Path:
 def llm() -> Iterator[MockLlm]:
     with MockLlm() as server:
         yield server
-
-
-@pytest.fixture
-def trial_id() -> Iterator[str]:
-    made = str(uuid.uuid4())
-    with process_sentinel(made):
-        yield made
 
 
 @pytest.fixture

@@ -9,24 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from trial_fixtures import anyio_backend, work_dir
 
 from vally import ExecutorOptions, LocalProcessRunner, Stimulus, Trajectory, run_agent
 from vally_executor_mock.config import MockConfig
 from vally_executor_mock.executor import MockExecutor
 
+__all__ = ["anyio_backend", "work_dir"]
+
 Play = Callable[..., Awaitable[Trajectory]]
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture
-def work_dir(tmp_path: Path) -> Path:
-    path = tmp_path / "work"
-    path.mkdir()
-    return path
 
 
 @pytest.fixture

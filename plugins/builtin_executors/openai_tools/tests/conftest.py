@@ -2,51 +2,28 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from endpoints import FixedEndpoint
+from trial_fixtures import anyio_backend, model, trial_id, work_dir
 
 from vally import ExecutorOptions, Skill, Trajectory, TrialSkipped, parse_skill, run_agent
-from vally.testing import MockLlm, executor_options, plugin_host, process_sentinel, stimulus
+from vally.testing import MockLlm, executor_options, plugin_host, stimulus
 from vally_executor_openai_tools import plugin
 from vally_executor_openai_tools.executor import OpenAiToolsExecutor
 
+__all__ = ["anyio_backend", "model", "trial_id", "work_dir"]
+
 (RECORD,) = plugin.vally_executors()
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture
-def trial_id() -> Iterator[str]:
-    chosen = str(uuid.uuid4())
-    with process_sentinel(chosen):
-        yield chosen
-
-
-@pytest.fixture(scope="session")
-def model() -> Iterator[MockLlm]:
-    with MockLlm() as server:
-        yield server
 
 
 @pytest.fixture
 def endpoint() -> Iterator[FixedEndpoint]:
     with FixedEndpoint() as server:
         yield server
-
-
-@pytest.fixture
-def work_dir(tmp_path: Path) -> Path:
-    path = tmp_path / "work"
-    path.mkdir()
-    return path.resolve()
 
 
 @pytest.fixture
