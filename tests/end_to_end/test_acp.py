@@ -130,6 +130,7 @@ def test_what_an_agent_cannot_be_told_is_refused_before_the_run(project: Project
     assert done.exit_code == 1
     for need in ("a model", "a reasoning effort"):
         assert f"executor 'acp' does not support {need} (stimulus 's')" in done.stderr
+    assert "  its config must have '{model}' in 'command' or in a value of 'env'\n" in done.stderr
     assert not (project.root / "out").exists()
 
 

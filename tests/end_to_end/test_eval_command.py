@@ -254,6 +254,36 @@ def test_what_an_executor_cannot_do_is_refused_before_the_run(tmp_path: Path) ->
     assert result.run_dir is None
 
 
+SKILL = "---\nname: log-reader\ndescription: Reads logs.\n---\n"
+ASKS = {
+    "skills": ({"environment": {"skills": ["log-reader"]}}, "skillsDir", ".agents/skills"),
+    "mcp": ({"environment": {"mcpServers": {"m": {"type": "stdio", "command": "cat"}}}}, "command", "{mcp_config}"),
+    "turns": ({"prompt": None, "turns": ["one", "two"]}, "continueCommand", ["cat"]),
+    "effort": ({}, "command", "{reasoning_effort}"),
+}
+
+
+@pytest.mark.parametrize("case", ASKS)
+def test_what_the_config_must_have_for_it_is_told_and_suffices(tmp_path: Path, case: str) -> None:
+    needs, key, value = ASKS[case]
+    (tmp_path / "log-reader").mkdir()
+    (tmp_path / "log-reader" / "SKILL.md").write_text(SKILL)
+    entry = {name: item for name, item in {**stimulus("s"), **needs}.items() if item is not None}
+    defaults = {"reasoning_effort": "high"} if case == "effort" else {}
+
+    def planned(config: dict[str, Any]) -> CliResult:
+        executor = {"name": "command", "config": config}
+        write(tmp_path, "a.yaml", entry, defaults={**defaults, "executor": executor})
+        return vally(tmp_path, "-e", "a.yaml", "--dry-run")
+
+    refused = planned({"command": ["cat"]})
+    assert refused.exit_code == 1
+    told = f"'{value}' in 'command'" if key == "command" else f"'{key}'"
+    assert f"[unsupported-option]\n  its config must have {told}\n" in refused.stderr
+    config = {"command": ["cat", value]} if key == "command" else {"command": ["cat"], key: value}
+    assert planned(config).exit_code == 0
+
+
 def test_a_seed_gives_every_trial_its_own_and_repeats_itself(tmp_path: Path) -> None:
     write(tmp_path, "a.yaml", stimulus("s"), stimulus("t"))
     first, again, other = (

@@ -119,9 +119,14 @@ class GraderSpec(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutorSpec(Record):
-    """One executor; `capabilities` is the most it can do with any config."""
+    """One executor; `capabilities` is the most it can do with any config.
+
+    `enabled_by` says of a capability, by its name, what the config must have for it, such as `'skillsDir'`; users read
+    it when an eval needs what its executor cannot do as it is configured.
+    """
 
     capabilities: Capabilities = field(default_factory=Capabilities)
+    enabled_by: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from vally.errors import ConfigInvalid, ExecutorError, PluginError, VallyError
@@ -108,8 +109,10 @@ def _prepare_eval(
     for stimulus in plan.stimuli:
         graders = () if skip_grade else stimulus.graders
         for need in _unmet(plan, stimulus, capabilities, _turn_diffs(host, graders)):
-            where = f"(stimulus '{stimulus.name}')"
-            _add(ready, stimulus.position, f"executor '{name}' does not support {need} {where}")
+            message = f"executor '{name}' does not support {need} (stimulus '{stimulus.name}')"
+            wanted = executor.record.enabled_by.get(_CAPABILITIES.get(need, ""))
+            hints = (f"its config must have {wanted}",) if wanted else ()
+            _add(ready, stimulus.position, message, hints=hints)
 
 
 def _check_network(plan: EvalPlan, executor: ReadyExecutor, ready: Preparation) -> None:
@@ -168,6 +171,22 @@ def _configured(plan: EvalPlan, host: PluginHost, executor: ReadyExecutor, ready
         return None
     ready.configs[plan.planned.index] = config
     return capabilities
+
+
+_CAPABILITIES = MappingProxyType(
+    {
+        "MCP servers": "mcp",
+        "skills": "skills",
+        "environment variables": "env",
+        "attachments": "attachments",
+        "a model": "model",
+        "a reasoning effort": "reasoning_effort",
+        "more than one turn": "multi_turn",
+        "turn diffs": "turn_completion",
+        "a prepared workspace": "prepared_workspace",
+    }
+)
+"""The capability that a need stands for; a simulation takes several."""
 
 
 def _unmet(plan: EvalPlan, stimulus: Stimulus, can: Capabilities, turn_diffs: bool) -> Iterator[str]:

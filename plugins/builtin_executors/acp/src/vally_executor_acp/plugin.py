@@ -27,4 +27,5 @@ def vally_executors() -> Iterable[ExecutorSpec]:
             attachments=True,
             isolation=True,
         ),
+        enabled_by={"skills": "'skillsDir'", "model": "'{model}' in 'command' or in a value of 'env'"},
     )

@@ -28,4 +28,11 @@ def vally_executors() -> Iterable[ExecutorSpec]:
             isolation=True,
             session_log=True,
         ),
+        enabled_by={
+            "skills": "'skillsDir'",
+            "mcp": "'{mcp_config}' in 'command'",
+            "multi_turn": "'continueCommand'",
+            "turn_completion": "'continueCommand'",
+            "reasoning_effort": "'{reasoning_effort}' in 'command'",
+        },
     )
