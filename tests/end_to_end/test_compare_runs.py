@@ -166,7 +166,7 @@ def test_names_that_cannot_be_told_apart_are_an_error(kit: Comparisons) -> None:
         (("--baseline", "a.jsonl", "--treatment", "a.jsonl", "--grader", "contains"), 1, "contains"),
         (("--baseline", "a.jsonl", "--treatment", "a.jsonl", "--grader", "promt"), 1, "did you mean 'prompt'"),
         (("--baseline", "a.jsonl", "--treatment", "a.jsonl", "--min-effect", "2"), 2, "--min-effect"),
-        (("nowhere",), 1, "is not a directory"),
+        (("nowhere",), 1, "'nowhere' does not exist"),
     ],
 )
 def test_wrong_words(kit: Comparisons, words: tuple[str, ...], exit_code: int, message: str) -> None:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 _NAMES = {
-    "vally.cli.directories": "results_directory",
+    "vally.cli.directories": "existing_directory results_directory",
     "vally.cli.event_loop": "leave_threads_behind",
     "vally.cli.machine_output": "reserved_stdout",
     "vally.cli.resumption": "Resumption given_options",

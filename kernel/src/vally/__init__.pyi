@@ -6,6 +6,7 @@ from vally._version import __version__ as __version__
 from vally.cli.clean_names import with_clean_names as with_clean_names
 from vally.cli.completion_shells import completion_script as completion_script
 from vally.cli.context import CliContext as CliContext
+from vally.cli.directories import existing_directory as existing_directory
 from vally.cli.directories import results_directory as results_directory
 from vally.cli.display import is_terminal as is_terminal
 from vally.cli.display import use_color as use_color

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,9 +17,15 @@ def directory(cwd: Path, word: str | None, option: str) -> Path | None:
     """The directory an option names, None without one; raises `VallyError` when it is none."""
     if word is None:
         return None
+    return existing_directory(cwd, word, option)
+
+
+def existing_directory(cwd: Path, word: str, where: str) -> Path:
+    """The directory a word names; raises `VallyError` when it is none."""
     path = (cwd / word).resolve()
     if not path.is_dir():
-        raise VallyError(f"{word} is not a directory", where=option)
+        why = "is not a directory" if os.path.lexists(path) else "does not exist"
+        raise VallyError(f"'{word}' {why}", where=where)
     return path
 
 

@@ -50,6 +50,8 @@ class TrialChoice:
     def nothing(self, parts: Sequence[StoredTrials]) -> VallyError:
         """The error that no trial is meant, with what there is."""
         entries = [entry for trials in parts for entry in trials.entries]
+        if not entries:
+            return VallyError("no trial is recorded", code="no-trial")
         checks = [
             ("--stimulus", self.stimulus, [entry.stimulus for entry in entries]),
             ("--model", self.model, [entry.model for entry in entries]),

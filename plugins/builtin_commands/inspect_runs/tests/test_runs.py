@@ -61,7 +61,7 @@ def test_no_runs(vally: Vally) -> None:
     assert listed(vally) == []
     missing = vally("runs", "nowhere")
     assert (missing.exit_code, missing.stdout) == (1, "")
-    assert "nowhere is not a directory" in missing.stderr
+    assert "'nowhere' does not exist" in missing.stderr
 
 
 @pytest.mark.parametrize(

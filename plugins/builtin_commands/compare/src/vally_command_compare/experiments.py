@@ -121,8 +121,6 @@ def open_experiment(path: Path) -> Experiment:
 
 
 def _newest(path: Path) -> Path:
-    if not path.is_dir():
-        raise VallyError(f"'{path}' is not a directory", where=ARGUMENT)
     if (path / PLAN_NAME).is_file():
         return path
     runs = [item for item in path.iterdir() if (item / PLAN_NAME).is_file()]

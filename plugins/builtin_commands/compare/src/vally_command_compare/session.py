@@ -19,6 +19,7 @@ from vally import (
     Style,
     VallyError,
     atomic_write,
+    existing_directory,
     find_project,
     judge_cache,
     judge_effort,
@@ -32,7 +33,7 @@ from vally import (
     report_block,
     use_color,
 )
-from vally_command_compare.experiments import Comparison, open_experiment
+from vally_command_compare.experiments import ARGUMENT, Comparison, open_experiment
 from vally_command_compare.judging import Comparer, JudgedPair, Rubric
 from vally_command_compare.pairing import Pairing, pair_sides
 from vally_command_compare.report import report_lines
@@ -74,7 +75,8 @@ class CompareSession:
     def _comparisons(self) -> Iterator[Comparison]:
         options, cwd = self._options, self._context.cwd
         if options["directory"] is not None:
-            yield from open_experiment(cwd / options["directory"]).comparisons(options["variants"])
+            directory = existing_directory(cwd, options["directory"], ARGUMENT)
+            yield from open_experiment(directory).comparisons(options["variants"])
             return
         sides = []
         for option in ("baseline", "treatment"):

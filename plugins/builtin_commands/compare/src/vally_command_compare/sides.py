@@ -23,6 +23,7 @@ from vally import (
 
 RESULTS_NAME = "results.jsonl"
 METRICS = ("totalTokens", "turnCount", "toolCallCount", "wallTimeMs", "errorCount")
+MOST_PROBLEMS = 10
 CUT_SHORT = frozenset({"agent_timeout", "iteration_cap", "budget", "cancelled"})
 """Ends of a trajectory that a limit chose, not the agent: such work says little about which side is better."""
 
@@ -100,9 +101,9 @@ def read_side(path: Path, name: str, option: str) -> Side:
     except OSError as error:
         raise VallyError(f"cannot read '{file}': {error.strerror or error}", where=option) from error
     problems = [f"line {problem.line}: {problem.message}" for problem in index.problems] + unreadable
-    return Side(
-        name=name, path=file, attempts=tuple(attempts), warnings=tuple(f"{file}: {problem}" for problem in problems)
-    )
+    more = len(problems) - MOST_PROBLEMS
+    told = [*problems[:MOST_PROBLEMS], *([f"{more} more lines are no records"] if more > 0 else [])]
+    return Side(name=name, path=file, attempts=tuple(attempts), warnings=tuple(f"{file}: {text}" for text in told))
 
 
 def _attempts(index: ResultsIndex) -> tuple[list[Attempt], list[str]]:

@@ -89,7 +89,8 @@ class ExperimentRun:
         context, options = self._context, self._options
         path: Path = context.cwd / options["file"]
         if not path.is_file():
-            raise VallyError(f"'{options['file']}' does not exist", where="FILE")
+            why = "is not a file; name the experiment file itself" if path.exists() else "does not exist"
+            raise VallyError(f"'{options['file']}' {why}", where="FILE")
         project = find_project(path.parent, context.cwd, context.config_path, context.no_config)
         host = context.host(project, base=path.parent)
         if self._failed_plugins(host):

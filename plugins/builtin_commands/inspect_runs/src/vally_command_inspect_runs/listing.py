@@ -12,9 +12,9 @@ from vally import (
     DEFAULT_BACKEND,
     Style,
     UsageError,
-    VallyError,
     cells,
     elapsed,
+    existing_directory,
     find_runs,
     fit_glyphs,
     name_line,
@@ -80,10 +80,7 @@ def _print(found: Iterable[RunFacts], where: str, context: CliContext, options: 
 def _roots(context: CliContext, word: str | None) -> list[Path]:
     if word is None:
         return output_dirs(context, project_of(context))
-    root = (context.cwd / word).resolve()
-    if not root.is_dir():
-        raise VallyError(f"{word} is not a directory", where="DIRECTORY")
-    return [root]
+    return [existing_directory(context.cwd, word, "DIRECTORY")]
 
 
 def _facts(roots: Sequence[Path], context: CliContext) -> Iterator[RunFacts]:

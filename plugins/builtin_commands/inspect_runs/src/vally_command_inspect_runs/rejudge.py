@@ -63,7 +63,8 @@ class Rejudge:
         parts = [(read_part(part.results, part.results.name), part.label) for part in run.parts]
         parts = [(trials, label) for trials, label in parts if trials.entries]
         if not parts:
-            raise VallyError("holds no trial records", code="no-trial", where=run.path.name)
+            shown = shown_path(run.parts[0].results if run.is_file else run.path, self._context.cwd)
+            raise VallyError("holds no trial records", code="no-trial", where=shown)
         for trials, _ in parts:
             if trials.summary is None:
                 hint = "it goes on or was killed; continue it with 'vally eval --resume' first"

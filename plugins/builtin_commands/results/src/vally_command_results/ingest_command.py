@@ -26,9 +26,17 @@ def ingest(context: CliContext, /, **options: Any) -> int:
     return _run(context, options)
 
 
+_HINT = "a run directory holds a file results.jsonl; 'vally eval' and 'vally experiment run' make some"
+
+
 def _run(context: CliContext, options: Mapping[str, Any]) -> int:
     from vally_command_results.importing.importer import ImportOptions
-    from vally_command_results.importing.session import import_directories, require_directory, totals_document
+    from vally_command_results.importing.session import (
+        holds_runs,
+        import_directories,
+        require_directory,
+        totals_document,
+    )
     from vally_command_results.store.opening import open_memory, open_store
 
     directories = [require_directory(context.cwd, word) for word in options["directories"]]
@@ -36,7 +44,9 @@ def _run(context: CliContext, options: Mapping[str, Any]) -> int:
     wanted = ImportOptions(
         skip_existing=options["skip_existing"], complete_only=options["complete_only"], dry_run=options["dry_run"]
     )
-    is_new = options["dry_run"] and "://" not in words and not (context.cwd / words).exists()
+    is_new = "://" not in words and not (context.cwd / words).exists()
+    # No store is made for nothing.
+    is_new = is_new and (options["dry_run"] or not holds_runs(directories))
     store = open_memory() if is_new else open_store(words, context.cwd, create=not options["dry_run"])
     as_text = options["output"] == "text"
     try:
@@ -48,7 +58,7 @@ def _run(context: CliContext, options: Mapping[str, Any]) -> int:
     for warning in summary.warnings:
         print_warning(warning)
     if not summary.runs:
-        print_error(VallyError("no run found", where=", ".join(options["directories"])))
+        print_error(VallyError("no run found", where=", ".join(options["directories"]), hints=[_HINT]))
         return 1
     if as_text:
         click.echo(_closing_line(summary, words if is_new else store.shown, dry_run=options["dry_run"]))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sqlalchemy import insert
 
-from vally import VallyError, timestamp
+from vally import existing_directory, timestamp
 from vally_command_results.importing.finding import FoundComparisons, FoundRun, find_sources
 from vally_command_results.importing.importer import NO_RECORDS, ImportedRun, ImportOptions, import_run
 from vally_command_results.importing.judged import import_comparisons
@@ -99,10 +99,13 @@ def _note(store: Store, source: str, started: str, summary: ImportSummary) -> No
 
 def require_directory(base: Path, word: str) -> tuple[Path, str]:
     """A directory that a command names; raises `VallyError` when it is none."""
-    path = base / word
-    if not path.is_dir():
-        raise VallyError(f"{word} is not a directory", where="DIRECTORY")
-    return path, Path(word).as_posix()
+    existing_directory(base, word, "DIRECTORY")
+    return base / word, Path(word).as_posix()
+
+
+def holds_runs(directories: Iterable[tuple[Path, str]]) -> bool:
+    """Whether there is anything to import."""
+    return next(_sources(directories), None) is not None
 
 
 def totals_document(store: Store, summary: ImportSummary) -> str:

@@ -1,0 +1,82 @@
+"""What is in the place of a file or a directory that a command names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from vally.testing import CliResult
+
+Vally = Callable[..., CliResult]
+DIRECTORIES = [
+    ("runs",),
+    ("ingest",),
+    ("serve",),
+    ("compare",),
+    ("eval", "-e", "e.yaml", "--work-dir"),
+    ("eval", "-e", "e.yaml", "--skill-dir"),
+]
+
+
+@pytest.fixture(autouse=True)
+def _files(tmp_path: Path) -> None:
+    stimuli = "stimuli: [{name: s, prompt: p, graders: [{type: completed}]}]"
+    (tmp_path / "e.yaml").write_text(f"name: e\ndefaults: {{executor: mock}}\n{stimuli}\n")
+    (tmp_path / "empty.jsonl").touch()
+    (tmp_path / "junk.jsonl").write_text("junk\n" * 1_000)
+    (tmp_path / "directory").mkdir()
+
+
+@pytest.mark.parametrize("words", DIRECTORIES, ids=" ".join)
+def test_a_directory_that_is_none(words: tuple[str, ...], vally: Vally) -> None:
+    for name, why in (("nowhere", "does not exist"), ("e.yaml", "is not a directory")):
+        result = vally(*words, name)
+        assert result.exit_code == 1
+        assert f"'{name}' {why}" in result.stderr
+
+
+def test_a_directory_in_the_place_of_an_experiment_file(vally: Vally) -> None:
+    assert "'nowhere' does not exist" in vally("experiment", "run", "nowhere").stderr
+    result = vally("experiment", "run", "directory")
+    assert (result.exit_code, result.stderr) == (
+        1,
+        "error: FILE: 'directory' is not a file; name the experiment file itself\n",
+    )
+
+
+@pytest.mark.parametrize("words", [("show",), ("rejudge",), ("simulate", "record")], ids=" ".join)
+def test_a_file_without_records_is_named_and_gives_no_empty_hint(words: tuple[str, ...], vally: Vally) -> None:
+    result = vally(*words, "empty.jsonl")
+    assert result.exit_code == 1
+    assert "no trial" in result.stderr
+    assert not any(line.rstrip().endswith(":") for line in result.stderr.splitlines())
+    if words != ("simulate", "record"):
+        assert result.stderr.startswith("error: empty.jsonl: holds no trial records [no-trial]\n")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("show", "junk.jsonl"),
+        ("rejudge", "junk.jsonl"),
+        ("simulate", "record", "junk.jsonl"),
+        ("grade", "-e", "e.yaml", "junk.jsonl"),
+        ("compare", "--baseline", "junk.jsonl", "--treatment", "junk.jsonl"),
+        ("ingest", "directory"),
+    ],
+    ids=" ".join,
+)
+def test_a_file_of_junk_floods_nobody(words: tuple[str, ...], vally: Vally) -> None:
+    result = vally(*words)
+    assert result.exit_code == 1
+    assert 0 < len((result.stdout + result.stderr).splitlines()) < 40
+
+
+@pytest.mark.parametrize("output", ["text", "json"])
+def test_a_store_is_not_made_for_nothing(output: str, tmp_path: Path, vally: Vally) -> None:
+    result = vally("ingest", "directory", "--output", output)
+    assert result.exit_code == 1
+    assert "error: directory: no run found\n  a run directory holds a file results.jsonl" in result.stderr
+    assert not list(tmp_path.glob("*.db*"))
