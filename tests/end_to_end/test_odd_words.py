@@ -80,3 +80,31 @@ def test_a_store_is_not_made_for_nothing(output: str, tmp_path: Path, vally: Val
     assert result.exit_code == 1
     assert "error: directory: no run found\n  a run directory holds a file results.jsonl" in result.stderr
     assert not list(tmp_path.glob("*.db*"))
+
+
+@pytest.mark.parametrize("group", ["plugins", "simulate", "experiment"])
+def test_a_group_without_a_subcommand_names_them(group: str, vally: Vally) -> None:
+    result = vally(group)
+    assert (result.exit_code, result.stdout) == (2, "")
+    first, second, third = result.stderr.splitlines()
+    assert first == "error: name a subcommand"
+    assert second.startswith("  subcommands: ")
+    assert third == f"  try 'vally {group} --help'"
+
+
+def test_options_that_contradict_each_other(vally: Vally) -> None:
+    result = vally("eval", "-e", "e.yaml", "--config", "c.yaml", "--no-config")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("error: --config and --no-config exclude each other\n")
+
+
+def test_a_file_in_the_place_of_the_workspaces_is_told_before_the_run(tmp_path: Path, vally: Vally) -> None:
+    result = vally("eval", "-e", "e.yaml", "--workspace", "e.yaml")
+    assert (result.exit_code, result.stderr) == (1, "error: --workspace: 'e.yaml' is not a directory\n")
+    assert not (tmp_path / "vally-results").exists()
+    assert vally("eval", "-e", "e.yaml", "--workspace", "new").exit_code == 0
+
+
+def test_a_directory_in_the_place_of_the_comparison_is_told_before_judges_are_asked(vally: Vally) -> None:
+    result = vally("compare", "--baseline", "empty.jsonl", "--treatment", "empty.jsonl", "--output", "directory")
+    assert (result.exit_code, result.stderr) == (1, "error: --output: 'directory' is a directory\n  name a file\n")

@@ -32,7 +32,7 @@ def build_plan(
 
     work_dir = directory(context.cwd, options["work_dir"], "--work-dir")
     workspace = options["workspace"]
-    if options["in_place"]:
+    if options["in_place"] or (workspace is not None and (context.cwd / workspace).exists()):
         directory(context.cwd, workspace, "--workspace")
     plan_options = PlanOptions(
         run_id=options["run_id"] or str(uuid.uuid4()),

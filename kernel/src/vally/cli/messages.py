@@ -52,6 +52,10 @@ def print_error(error: VallyError) -> None:
 
 def print_usage_error(error: click.ClickException, words: Iterable[str]) -> None:
     """Print what is wrong with the words of a command line; lines after the first one of the error are hints."""
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        group = error.ctx.command
+        names = group.list_commands(error.ctx) if isinstance(group, click.Group) else []
+        error = click.UsageError(f"name a subcommand\nsubcommands: {', '.join(names)}", error.ctx)
     message, *hints = _with_whole_words(error.format_message(), words).splitlines() or [""]
     say(error_line(f"{message[:1].lower()}{message[1:]}"))
     print_hints(hints)

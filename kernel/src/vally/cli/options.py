@@ -137,6 +137,8 @@ def display_options(function: F) -> F:
         context.display = DisplayOptions(
             quiet=quiet, verbose=verbose, color=color, progress=progress, log_level=log_level
         )
+        if config is not None and no_config:
+            raise click.UsageError("--config and --no-config exclude each other")
         context.config, context.no_config = config, no_config
         configure_logging(context)
         return function(*args, **kwargs)

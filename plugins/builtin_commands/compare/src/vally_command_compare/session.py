@@ -63,6 +63,10 @@ class CompareSession:
 
     def execute(self) -> int:
         """Compare everything, then write the records."""
+        output = self._options["output"]
+        if output not in (None, STDOUT) and (self._context.cwd / output).is_dir():
+            # Before judges are paid.
+            raise VallyError(f"'{output}' is a directory", where="--output", hints=["name a file"])
         host, rubrics = self._plugins()
         comparer_record = self._grader(host)
         for comparison in self._comparisons():
