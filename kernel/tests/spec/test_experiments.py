@@ -885,3 +885,12 @@ def test_each_eval_is_read_once(lab: Lab, make_host: Any) -> None:
     host = make_host(GraderSpec(name="counted", summary="counts", factory=Counting, config=Counted))
     lab.clean("matrix: {m: {path: /defaults/model, values: [a, b, c, d]}}\n", host=host)
     assert calls == ["checked"]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [("stimuli: [{name: a, prompt: p}]\n", True), ("stimuli_from: {file: x.csv}\n", True), ("", False)],
+)
+def test_an_eval_in_the_place_of_an_experiment(lab: Lab, text: str, told: bool) -> None:
+    (found,) = [item for item in lab.read(text).diagnostics if item.code == "experiment-variants-or-matrix"]
+    assert ("vally eval -e FILE" in (found.hint or "")) is told

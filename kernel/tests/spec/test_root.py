@@ -397,3 +397,16 @@ def test_a_number_is_quoted_as_it_is_written(work: Any) -> None:
     stimuli = "stimuli: [{name: a, prompt: p, graders: [{type: completed}]}]\n"
     item = work(f"{stimuli}defaults: {{runs: 3.0}}\n").only("invalid-type")
     assert item.message == "defaults.runs must be an integer, got 3.0"
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("evals: [a.yaml]\nvariants: {a: {}, b: {}}\n", "vally experiment run FILE"),
+        ("evals: [a.yaml]\nmatrix: {a: {path: /defaults/model, values: [x, y]}}\n", "vally experiment run FILE"),
+        ("name: x\n", None),
+    ],
+)
+def test_an_experiment_in_the_place_of_an_eval(work: Any, text: str, hint: str | None) -> None:
+    (found,) = [item for item in work(text).diagnostics if item.code == "no-stimuli"]
+    assert (hint in (found.hint or "")) if hint else found.hint is None

@@ -24,6 +24,7 @@ from vally.spec.stimuli import ReadStimulus, check_names, read_stimuli
 from vally.spec.stimulus_parts import StimulusParts, check_names_across, read_parts, read_root
 from vally.spec.templates import expand_rows
 
+_AN_EXPERIMENT = "it looks like an experiment, which is run by 'vally experiment run FILE'"
 _EVAL_SUFFIX = re.compile(r"(?:^|/)eval$")
 
 
@@ -95,7 +96,8 @@ def _stimuli(loading: Loading, section: Section) -> list[ReadStimulus]:
     check_names(loading, stimuli)
     written = section.written.get("stimuli")
     if _is_empty(written) and _is_empty(rows):
-        loading.collector.add("no-stimuli", written or rows or section.node, place)
+        hint = _AN_EXPERIMENT if any(section.node.get(key) for key in ("variants", "matrix")) else None
+        loading.collector.add("no-stimuli", written or rows or section.node, place, hint=hint)
     return stimuli
 
 

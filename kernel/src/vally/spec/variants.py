@@ -40,6 +40,9 @@ class ReadVariant:
     node: Node
 
 
+_AN_EVAL = "it looks like an eval, which an experiment names under 'evals' and 'vally eval -e FILE' runs alone"
+
+
 @dataclass(frozen=True, slots=True)
 class ReadVariants:
     """All variants of a file; `axes` are those of a matrix. What is wrong leaves `variants` empty."""
@@ -55,7 +58,8 @@ def read_variants(section: Section, collector: Collector) -> ReadVariants:
         second = max(written, key=lambda key: _position(section.keys[key]), default=None)
         at = section.node if second is None else section.keys[second]
         place = section.place if second is None else section.place.key(second)
-        collector.add("experiment-variants-or-matrix", at, place)
+        hint = _AN_EVAL if any(section.node.get(key) for key in ("stimuli", "stimuli_from")) else None
+        collector.add("experiment-variants-or-matrix", at, place, hint=hint)
         return ReadVariants()
     if written == ["matrix"]:
         return _of_matrix(section, collector)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.resources import files
 
-from vally import __version__, printable, report_duration
+from vally import __version__, plural, printable, report_duration
 from vally_command_experiment.charts import cost_chart, delta_chart, score_chart
 from vally_command_experiment.markdown import comparison_words
 from vally_command_experiment.report_data import Report
@@ -15,7 +15,8 @@ def html_report(report: Report) -> str:
     from jinja2 import Environment
 
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"clean": printable, "duration": report_duration, "words": comparison_words}
+    words = {"clean": printable, "duration": report_duration, "plural": plural, "words": comparison_words}
+    environment.filters |= words
     template = environment.from_string(files(__package__).joinpath("report.html.jinja").read_text(encoding="utf-8"))
     return template.render(report=report, document=report.document, charts=_charts(report), version=__version__)
 

@@ -24,6 +24,7 @@ from vally import (
     load_trial_result,
     parse_json,
     parse_timestamp,
+    plural,
     print_line,
     record_line,
     timestamp,
@@ -60,7 +61,7 @@ def _tell(context: CliContext, options: Mapping[str, Any], document: Mapping[str
     if context.display.quiet:
         return
     totals = document["totals"]
-    print_line(f"Merged {len(options['directories'])} shards: {totals['trials']:,} trials")
+    print_line(f"Merged {plural(len(options['directories']), 'shard')}: {plural(totals['trials'], 'trial')}")
     print_line(f"Output directory: {options['output_dir']}")
 
 
