@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -43,7 +44,7 @@ def vally(*words: object) -> list[str]:
 
 
 def outcomes_by_run(store: Path) -> dict[str, int]:
-    with sqlite3.connect(store) as connection:
+    with closing(sqlite3.connect(store)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         joined = "runs LEFT JOIN outcomes ON run_id = runs.id"
         query = f"SELECT runs.recorded_run_id, count(outcomes.id) FROM {joined} GROUP BY runs.id"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import count
@@ -134,7 +135,8 @@ TRIALS = [
 @cache
 def answer_schemas() -> list[tuple[re.Pattern[str], Draft202012Validator]]:
     """What the OpenAPI document says about the answers of each path."""
-    document = openapi_document(make_api(Site(open_memory(), "store")))
+    with closing(open_memory()) as store:
+        document = openapi_document(make_api(Site(store, "store")))
     found = []
     for template, operations in document["paths"].items():
         pattern = re.sub(r"\\{[a-z_]+\\}", "[^/]+", re.escape(template))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -14,7 +15,8 @@ from vally_command_results.store.opening import open_memory
 
 
 def documented() -> dict[str, Any]:
-    return openapi_document(make_api(Site(open_memory(), "store")))
+    with closing(open_memory()) as store:
+        return openapi_document(make_api(Site(store, "store")))
 
 
 def test_every_operation_names_its_errors() -> None:
