@@ -258,18 +258,6 @@ def test_the_image_that_comes_with_the_backend(project: Project, engine: Engine)
         assert any(line.startswith(name) for line in said.splitlines()), said
 
 
-def test_a_missing_engine_is_one_line_before_anything_starts(project: Project, tmp_path: Path) -> None:
-    project.write(project.stimulus("echo hi"))
-    empty = tmp_path / "bin"
-    empty.mkdir()
-    result = project.evaluate(env={"PATH": str(empty)})
-    assert result.exit_code != 0
-    assert "error: --backend container: neither podman nor docker answers [container-unavailable]" in result.stderr
-    for line in ("podman: was not found on PATH", "docker: was not found on PATH", "install the package 'podman'"):
-        assert line in result.stderr
-    assert not (project.root / "out").exists()
-
-
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can own files of another user")
 def test_files_of_another_user_come_back(project: Project) -> None:
     made = [

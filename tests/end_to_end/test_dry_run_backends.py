@@ -108,25 +108,35 @@ def test_an_experiment_asks_as_well(tmp_path: Path) -> None:
     assert "error: no daemon\n" in result.stderr
 
 
-@pytest.mark.parametrize(
-    ("name", "told"),
-    [
-        ("sandbox", "error: --backend sandbox: bwrap was not found on PATH [sandbox-unavailable]"),
-        ("podman", "error: --backend podman: podman was not found on PATH [container-unavailable]"),
-        ("docker", "error: --backend docker: docker was not found on PATH [container-unavailable]"),
-        ("container", "error: --backend container: neither podman nor docker answers [container-unavailable]"),
+NOWHERE = {
+    "sandbox": [
+        "bwrap was not found on PATH [sandbox-unavailable]",
+        "install the package 'bubblewrap', or use --backend",
     ],
-)
-def test_programs_that_are_missing(tmp_path: Path, name: str, told: str) -> None:
+    "podman": ["podman was not found on PATH [container-unavailable]", "install the package 'podman'"],
+    "docker": ["docker was not found on PATH [container-unavailable]", "install Docker"],
+    "container": [
+        *("neither podman nor docker answers [container-unavailable]", "podman: was not found on PATH"),
+        *("docker: was not found on PATH", "install the package 'podman'"),
+    ],
+}
+
+
+@pytest.mark.parametrize("name", NOWHERE)
+def test_programs_that_are_missing(tmp_path: Path, name: str) -> None:
     dry_run(tmp_path, Asked(""))
     env = {"PATH": str(tmp_path)}
-    result = run_cli(["eval", "-e", "eval.yaml", "--dry-run", "--backend", name], cwd=tmp_path, env=env)
-    assert (result.exit_code, result.stdout[:5]) == (1, "Plan:")
-    assert told in result.stderr
+    for words, stdout in ((["--dry-run"], "Plan:"), ([], "")):
+        result = run_cli(["eval", "-e", "eval.yaml", "--backend", name, *words], cwd=tmp_path, env=env)
+        assert (result.exit_code, result.stdout[:5], result.run_dir) == (1, stdout, None)
+        first, *hints = NOWHERE[name]
+        assert f"error: --backend {name}: {first}" in result.stderr
+        assert not [hint for hint in hints if hint not in result.stderr]
+        assert not (tmp_path / "vally-results").exists()
     lines = run_cli(["doctor"], cwd=tmp_path, env=env).stdout.splitlines()
     (line,) = [line for line in lines if line.split()[1:3] == ["backend", name]]
     assert "cannot start: " in line
-    assert "--backend " + name not in line
+    assert f"--backend {name}" not in line
 
 
 @pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")

@@ -49,17 +49,6 @@ def test_memory_is_bounded(project: Project) -> None:
     assert said.strip().endswith("end")
 
 
-def test_a_missing_bwrap_is_one_line_before_anything_starts(project: Project, tmp_path: Path) -> None:
-    project.write(project.stimulus("echo hi"))
-    empty = tmp_path / "bin"
-    empty.mkdir()
-    result = project.evaluate(env={"PATH": str(empty)})
-    assert result.exit_code != 0
-    assert "error: --backend sandbox: bwrap was not found on PATH [sandbox-unavailable]" in result.stderr
-    assert "install the package 'bubblewrap', or use --backend local or container" in result.stderr
-    assert not (project.root / "out").exists()
-
-
 def test_a_bwrap_that_fails_says_why(project: Project, tmp_path: Path) -> None:
     project.write(project.stimulus("echo hi"))
     folder = tmp_path / "bin"
