@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +15,7 @@ from vally import BackendError
 from vally.testing import run_context
 from vally_backend_container.backend import ContainerBackend
 from vally_backend_container.config import ContainerArgs
-from vally_backend_container.engine import Engine, EngineError, client_environment, find_engine, said
+from vally_backend_container.engine import CALL_SECONDS, Engine, EngineError, client_environment, find_engine, said
 from vally_backend_container.images import Image, Images
 from vally_backend_container.probing import PODMAN_SETTINGS, Prober
 
@@ -136,6 +139,29 @@ def test_an_engine_that_hangs(programs: Programs) -> None:
     with pytest.raises(EngineError, match=r"'podman ps' did not end within 0\.2 s") as caught:
         anyio.run(main)
     assert caught.value.returncode is None
+
+
+HANGING = """
+import os, sys
+import anyio
+from vally_backend_container.engine import find_engine
+async def main():
+    await find_engine("podman", dict(os.environ), None, lambda line: print(line, flush=True))
+anyio.run(main)
+"""
+
+
+def test_who_waits_for_an_engine_is_told_and_can_end_it(programs: Programs) -> None:
+    """Ctrl-C ends a program of asyncio by cancelling its task once."""
+    programs.add("podman", {"version": "exec /bin/sleep 600"})
+    command = [sys.executable, "-c", HANGING]
+    with subprocess.Popen(command, env=programs.env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as waiting:
+        assert waiting.stdout is not None
+        line = waiting.stdout.readline().decode()
+        assert line == f"still waiting for an answer of '{programs.directory / 'podman'}'\n"
+        waiting.send_signal(signal.SIGINT)
+        # Before the engine's own time is over.
+        assert waiting.wait(CALL_SECONDS / 2) != 0
 
 
 def test_a_program_that_cannot_be_started(tmp_path: Path) -> None:

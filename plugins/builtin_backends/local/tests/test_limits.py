@@ -30,6 +30,12 @@ def test_other_sizes_are_refused(text: object) -> None:
         LocalArgs.model_validate({"min-free": text})
 
 
+@pytest.mark.parametrize("text", ["9" * 30 + "g", "9" * 400, f"{2**20 + 1}t"])
+def test_sizes_that_no_machine_has_are_refused(text: str) -> None:
+    with pytest.raises(ValidationError, match="a size of at most 1048576t is expected"):
+        LocalArgs.model_validate({"disk-limit": text})
+
+
 def test_defaults_and_unknown_names() -> None:
     assert (LocalArgs().disk_limit, LocalArgs().min_free) == (10 * 2**30, 2**30)
     with pytest.raises(ValidationError, match="disk-size"):

@@ -38,7 +38,7 @@ class ContainerBackend(LocalBackend):
 
     async def preflight(self, config: ContainerArgs, context: RunContext) -> str:
         """Start a container as trials do, without fetching or building an image. Raises BackendError."""
-        engine = await find_engine(self._name, context.process_env, config.runtime)
+        engine = await find_engine(self._name, context.process_env, config.runtime, context.on_warning)
         labels = {"vally.process": secrets.token_hex(8)}
         seen = await Images(engine, config, context.project_root, context.on_warning).outlook()
         prober = Prober(engine, config, labels, context.on_warning)
@@ -57,7 +57,7 @@ class ContainerBackend(LocalBackend):
         Raises BackendError.
         """
         parsed = args if isinstance(args, ContainerArgs) else ContainerArgs.model_validate(dict(args))
-        engine = await find_engine(self._name, context.process_env, parsed.runtime)
+        engine = await find_engine(self._name, context.process_env, parsed.runtime, context.on_warning)
         labels = {"vally.run": context.run_id, "vally.process": secrets.token_hex(8)}
         images = Images(engine, parsed, context.project_root, context.on_warning)
         task = await images.task()

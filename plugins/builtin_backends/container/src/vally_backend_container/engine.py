@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
 import anyio
@@ -16,6 +18,8 @@ from vally import BackendError
 
 UNAVAILABLE = "container-unavailable"
 CALL_SECONDS = 60.0
+NOTICE_SECONDS = 3.0
+"""After which it is told that an engine lets one wait."""
 MAX_SAID = 1000
 _CLIENT_VARIABLES = frozenset(
     {
@@ -92,9 +96,7 @@ class Engine:
         """Return what a call wrote to its output, and what it said besides. Raises EngineError."""
         try:
             with anyio.fail_after(seconds):
-                done = await anyio.run_process(
-                    self.command(*words), env=self.env, check=False, start_new_session=True, cwd=os.sep
-                )
+                done = await _finished(self.command(*words), self.env)
         except TimeoutError:
             raise EngineError(f"'{self.name} {words[0]}' did not end within {seconds:g} s") from None
         except OSError as error:
@@ -111,6 +113,27 @@ class Engine:
     async def remove(self, names: Sequence[str]) -> None:
         """End containers and remove them. Raises EngineError."""
         await self.call(*self.removal(names))
+
+
+async def _finished(command: Sequence[str], env: Mapping[str, str]) -> CompletedProcess[bytes]:
+    """Run a client to its end, in a task of its own. Raises OSError.
+
+    The end of a program cancels a task only once, and the clean-up of a process could wait for it ever after; what a
+    group has cancelled stays so.
+    """
+    found: list[CompletedProcess[bytes] | OSError] = []
+
+    async def run() -> None:
+        try:
+            found.append(await anyio.run_process(command, env=env, check=False, start_new_session=True, cwd=os.sep))
+        except OSError as error:
+            found.append(error)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(run)
+    if isinstance(found[0], OSError):
+        raise found[0]
+    return found[0]
 
 
 def said(stderr: bytes) -> str:
@@ -130,19 +153,30 @@ def client_environment(process_env: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-async def find_engine(backend: str, process_env: Mapping[str, str], runtime: str | None = None) -> Engine:
-    """Return the engine of the backend `docker` or `podman`, or the first that answers. Raises BackendError."""
-    env, problems = client_environment(process_env), {}
+async def find_engine(
+    backend: str,
+    process_env: Mapping[str, str],
+    runtime: str | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> Engine:
+    """Return the engine of the backend `docker` or `podman`, or the first that answers. Raises BackendError.
+
+    `say` hears of one that lets wait.
+    """
+    env, problems, loop = client_environment(process_env), {}, asyncio.get_running_loop()
     names = ("podman", "docker") if backend == "container" else (backend,)
     for name in names:
         program = shutil.which(name, path=process_env.get("PATH", os.defpath))
         if program is None:
             problems[name] = "was not found on PATH"
             continue
+        notice = loop.call_later(NOTICE_SECONDS, say, f"still waiting for an answer of '{program}'")
         try:
             return await _answering(name, str(Path(program).absolute()), env, runtime)
         except EngineError as error:
             problems[name] = str(error)
+        finally:
+            notice.cancel()
     several = len(names) > 1
     told = [f"{name}: {problem}" for name, problem in problems.items()] if several else []
     what = f"neither {' nor '.join(names)} answers" if several else f"{backend} {_does_not_answer(problems[backend])}"

@@ -11,6 +11,8 @@ from vally import Config
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)([kmgt]?)(?:i?b)?", re.IGNORECASE)
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+MOST = 2**20 * _UNITS["t"]
+"""More than any machine has, and what limits of processes and containers still take."""
 
 
 def parse_size(value: object) -> int:
@@ -18,7 +20,10 @@ def parse_size(value: object) -> int:
     match = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
     if match is None:
         raise ValueError(f"a size such as '512m' or '4g' is expected, not {value!r}")
-    return int(float(match[1]) * _UNITS[match[2].lower()])
+    size = float(match[1]) * _UNITS[match[2].lower()]
+    if size > MOST:
+        raise ValueError(f"a size of at most {MOST // _UNITS['t']}t is expected")
+    return int(size)
 
 
 Size = Annotated[int, BeforeValidator(parse_size)]
