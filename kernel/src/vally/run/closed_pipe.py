@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import select
+import sys
 from typing import Any
+
+from vally.run.report_stream import reporting
 
 
 def is_closed(stream: Any) -> bool:
@@ -17,6 +20,12 @@ def is_closed(stream: Any) -> bool:
         poll.register(descriptor, select.POLLOUT)
         return any(state & (select.POLLERR | select.POLLHUP) for _, state in poll.poll(0))
     return _flush_fails(stream)
+
+
+def report_is_unread() -> bool:
+    """Whether the reader of the report on stdout is gone."""
+    with reporting():
+        return is_closed(sys.stdout)
 
 
 def _flush_fails(stream: Any) -> bool:

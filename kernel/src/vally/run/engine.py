@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 import time
 from functools import partial
 from pathlib import Path
@@ -15,7 +14,7 @@ from vally.model.jsonio import timestamp
 from vally.run.attempts import Attempts
 from vally.run.budgets import Budgets
 from vally.run.calling import invoke, raise_thread_limit
-from vally.run.closed_pipe import is_closed
+from vally.run.closed_pipe import report_is_unread
 from vally.run.item_queue import ItemQueue
 from vally.run.recorder import Recorder
 from vally.run.reporters import ReporterBoard
@@ -289,7 +288,7 @@ class Engine:
 
     def reporter_failed(self, name: str, error: Exception) -> None:
         """Say that a reporter is disabled; a closed stdout ends the run instead."""
-        if isinstance(error, BrokenPipeError) and is_closed(sys.stdout):
+        if isinstance(error, BrokenPipeError) and report_is_unread():
             self._stopping.close_stdout()
             return
         line = f"reporter '{name}' failed and is disabled: {described(error)}"
