@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from stored_runs import Make, RunWriter
 
 from vally.testing import CliResult
 
@@ -108,3 +110,24 @@ def test_a_file_in_the_place_of_the_workspaces_is_told_before_the_run(tmp_path: 
 def test_a_directory_in_the_place_of_the_comparison_is_told_before_judges_are_asked(vally: Vally) -> None:
     result = vally("compare", "--baseline", "empty.jsonl", "--treatment", "empty.jsonl", "--output", "directory")
     assert (result.exit_code, result.stderr) == (1, "error: --output: 'directory' is a directory\n  name a file\n")
+
+
+@pytest.mark.parametrize("words", [["runs", "."], ["ingest", "."], ["show"]], ids=" ".join)
+def test_a_directory_that_may_not_be_read_hides_no_other_run(
+    words: list[str], write_run: RunWriter, make: Make, vally: Vally, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_run(*make.three_trials())
+    closed = tmp_path / "vally-results" / "2099-01-01T00-00-00-000Z"
+    closed.mkdir()
+    is_file = Path.is_file
+
+    def refused(path: Path) -> bool:
+        # As permissions do, which bind not everybody.
+        if path.parent == closed:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return is_file(path)
+
+    monkeypatch.setattr(Path, "is_file", refused)
+    result = vally(*words)
+    assert result.exit_code == 0, result.stderr
+    assert "3" in result.stdout

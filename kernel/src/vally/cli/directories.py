@@ -26,6 +26,8 @@ def existing_directory(cwd: Path, word: str, where: str) -> Path:
     if not path.is_dir():
         why = "is not a directory" if os.path.lexists(path) else "does not exist"
         raise VallyError(f"'{word}' {why}", where=where)
+    if not os.access(path, os.R_OK | os.X_OK):
+        raise VallyError(f"'{word}' cannot be read: permission denied", where=where)
     return path
 
 

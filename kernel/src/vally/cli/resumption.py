@@ -69,7 +69,8 @@ class Resumption:
             hint = "name the directory of a run; one that stopped before it had a manifest has nothing to continue"
             raise VallyError(f"no {MANIFEST_NAME} in {word}", where="--resume", hints=[hint]) from None
         except (OSError, ValueError) as error:
-            raise VallyError(f"{MANIFEST_NAME} cannot be read: {error}", where="--resume") from None
+            reason = getattr(error, "strerror", None) or error
+            raise VallyError(f"{MANIFEST_NAME} of {word} cannot be read: {reason}", where="--resume") from None
         if not isinstance(value, dict) or value.get("type") != "run-manifest" or value.get("version") != 1:
             raise VallyError(f"{word}/{MANIFEST_NAME} is not a manifest that this version knows", where="--resume")
         return value

@@ -51,15 +51,23 @@ class StoredRun:
 
 def run_at(path: Path) -> StoredRun | None:
     """The run in a directory; None when it holds none."""
-    if any((path / name).is_file() for name in EXPERIMENT_FILES):
+    if any(_is_file(path / name) for name in EXPERIMENT_FILES):
         return StoredRun(path, tuple(_variants(path)), is_experiment=True)
-    if (path / RESULTS_NAME).is_file():
+    if _is_file(path / RESULTS_NAME):
         return StoredRun(path, (RunPart(path / RESULTS_NAME),))
     return None
 
 
+def _is_file(path: Path) -> bool:
+    """Whether there is a file; what may not be looked at is none, so that it hides no other run."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
 def _variants(path: Path) -> Iterator[RunPart]:
-    names = [entry.name for entry in _directories(path) if (path / entry.name / RESULTS_NAME).is_file()]
+    names = [entry.name for entry in _directories(path) if _is_file(path / entry.name / RESULTS_NAME)]
     manifest = next((found for name in EXPERIMENT_FILES if (found := read_json(path / name))), {})
     planned = manifest.get("experiment")
     order = planned.get("variantNames") if isinstance(planned, dict) else None

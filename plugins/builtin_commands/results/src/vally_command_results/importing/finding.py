@@ -93,7 +93,11 @@ def _directories(directory: Path) -> list[Path]:
 
 
 def _is_file(path: Path) -> bool:
-    return path.is_file() and not path.is_symlink()
+    try:
+        return path.is_file() and not path.is_symlink()
+    except OSError:
+        # What may not be looked at hides no other run.
+        return False
 
 
 def _comparisons(directory: Path, name: str) -> Iterator[FoundComparisons]:
