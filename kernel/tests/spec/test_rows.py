@@ -223,6 +223,11 @@ def test_bad_rows(work: Any, name: str, content: str, expected: str) -> None:
             ["1:44 MISSING-PROMPT", "1:45 UNKNOWN-STIMULUS-FIELD"],
         ),
         ("file: empty.jsonl, template: {prompt: p}", ["1:22 EMPTY-DATA"]),
+        ("file: empty.jsonl, template: {prompt: '${row.a}'}", ["1:22 EMPTY-DATA"]),
+        (
+            "file: rows.jsonl, where: {a: '2'}, template: {prompt: '${row.b}'}",
+            ["1:22 EMPTY-DATA", "1:70 UNKNOWN-COLUMN"],
+        ),
         ("file: rows.jsonl, where: {a: '2'}, template: {prompt: p}", ["1:22 EMPTY-DATA"]),
         ("file: rows.jsonl, limit: 0, template: {prompt: p}", ["1:41 INVALID-VALUE"]),
         ("file: rows.jsonl, format: xml, template: {prompt: p}", ["1:42 INVALID-VALUE"]),

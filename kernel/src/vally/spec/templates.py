@@ -53,7 +53,8 @@ def _expand(loading: Loading, section: Section) -> list[ReadStimulus]:
     if file is None or template is None or section.is_broken("where", "limit"):
         return []
     rows = _kept(loading, section, file)
-    known = _check_columns(loading, section, file, template)
+    # A file without any row has no columns to tell; that it is empty has been said.
+    known = not file.rows or _check_columns(loading, section, file, template)
     width = len(str(rows[-1].number)) if rows else 1
     stem = Path(file.source.display).name.rsplit(".", 1)[0]
     stimuli = []
