@@ -269,6 +269,19 @@ def test_docker_starts_nothing_without_an_image(programs: Programs) -> None:
     assert preflight(programs, "docker", image="i:2") == told
 
 
+@pytest.mark.parametrize("part", ["network", "setup_network", "grade_network"])
+def test_a_network_that_the_engine_does_not_have(programs: Programs, part: str) -> None:
+    network = "case $2 in inspect) [ $3 = tests ] ;; *) echo podman; echo tests ;; esac"
+    programs.add("podman", {**PODMAN, "image": HERE, "run": STARTS, "network": network})
+    assert preflight(programs, image="i:1", **{part: "tests"})
+    with pytest.raises(BackendError, match="podman has no network 'test'") as caught:
+        preflight(programs, image="i:1", **{part: "test"})
+    assert caught.value.hints == ("did you mean 'tests'?",)
+    with pytest.raises(BackendError, match="podman has no network 'x'") as caught:
+        preflight(programs, image="i:1", **{part: "x"})
+    assert caught.value.hints == ("networks: podman, tests",)
+
+
 @pytest.mark.parametrize(
     ("args", "told"),
     [

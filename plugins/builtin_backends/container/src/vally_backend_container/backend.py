@@ -40,8 +40,9 @@ class ContainerBackend(LocalBackend):
         """Start a container as trials do, without fetching or building an image. Raises BackendError."""
         engine = await find_engine(self._name, context.process_env, config.runtime, context.on_warning)
         labels = {"vally.process": secrets.token_hex(8)}
-        seen = await Images(engine, config, context.project_root, context.on_warning).outlook()
         prober = Prober(engine, config, labels, context.on_warning)
+        await prober.check_networks()
+        seen = await Images(engine, config, context.project_root, context.on_warning).outlook()
         told = [f"{engine.name} {engine.version}" + (", rootless" if engine.rootless else "")]
         try:
             told += [await _started(prober, engine, item) for item in seen]
@@ -59,10 +60,11 @@ class ContainerBackend(LocalBackend):
         parsed = args if isinstance(args, ContainerArgs) else ContainerArgs.model_validate(dict(args))
         engine = await find_engine(self._name, context.process_env, parsed.runtime, context.on_warning)
         labels = {"vally.run": context.run_id, "vally.process": secrets.token_hex(8)}
+        prober = Prober(engine, parsed, labels, context.on_warning)
+        await prober.check_networks()
         images = Images(engine, parsed, context.project_root, context.on_warning)
         task = await images.task()
         grade = task if parsed.grade_image is None else await images.named(parsed.grade_image)
-        prober = Prober(engine, parsed, labels, context.on_warning)
         agents = await prober.identify(task)
         graders = agents if grade == task else await prober.identify(grade)
         await super().prepare(parsed, context)

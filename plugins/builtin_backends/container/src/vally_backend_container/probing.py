@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from vally import BackendError
+from vally import BackendError, did_you_mean
 from vally_backend_container.config import ContainerArgs
 from vally_backend_container.containers import Identity, confined, labelled
 from vally_backend_container.engine import UNAVAILABLE, Engine, EngineError
@@ -32,6 +32,8 @@ PODMAN_SETTINGS = (
 )
 NOT_FOUND = 127
 """Exit code of an engine whose container started and has no such program."""
+_MODES = ("none", "model", "bridge", "host", "default", "private", "slirp4netns", "pasta")
+"""What `network` may be beside the name of a network."""
 _BROKEN_PROMISE = re.compile(r"ignored|not support|discarded", re.IGNORECASE)
 
 
@@ -63,6 +65,27 @@ class Prober:
         self._args = args
         self._labels = labels
         self._say = say
+
+    async def check_networks(self) -> None:
+        """Raise BackendError for a network that the engine does not have."""
+        args, engine = self._args, self._engine
+        for name in dict.fromkeys((args.network, args.setup_network, args.grade_network)):
+            if name in _MODES:
+                continue
+            try:
+                await engine.call("network", "inspect", name)
+            except EngineError as error:
+                if error.returncode is None:
+                    raise BackendError(str(error), code=UNAVAILABLE) from None
+                hint = await self._near_networks(name)
+                raise BackendError(f"{engine.name} has no network '{name}'", code=UNAVAILABLE, hints=(hint,)) from None
+
+    async def _near_networks(self, name: str) -> str:
+        try:
+            known = (await self._engine.call("network", "ls", "--format", "{{.Name}}")).split()
+        except EngineError as error:
+            return str(error)
+        return did_you_mean(name, known) or f"networks: {', '.join(known) or 'none'}"
 
     async def identify(self, image: Image) -> Identity:
         """Who processes in containers of an image are. Raises BackendError."""
