@@ -131,3 +131,11 @@ def test_a_directory_that_may_not_be_read_hides_no_other_run(
     result = vally(*words)
     assert result.exit_code == 0, result.stderr
     assert "3" in result.stdout
+
+
+def test_a_trial_that_cannot_be_shown_is_an_error(tmp_path: Path, vally: Vally) -> None:
+    (tmp_path / "broken.jsonl").write_text('{"stimulus": "s", "trajectory": {"output": "x", "events": [5]}}\n')
+    result = vally("show", "broken.jsonl", "--trial", "0")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "/trajectory/events/0 must be an object" in result.stderr
+    assert "error: none of the selected trials can be read [bad-record]\n" in result.stderr

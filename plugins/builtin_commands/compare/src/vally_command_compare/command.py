@@ -15,7 +15,12 @@ from vally import KEY_VALUE, CliContext, display_options, judge_options, plugin_
 @click.option("--treatment", metavar="PATH", help="The one to compare.")
 @click.option("--variant", "variants", multiple=True, metavar="NAME", help="Only this variant of the experiment.")
 @click.option(
-    "--eval-spec", "-e", "specs", multiple=True, metavar="PATH", help="Take criteria from the stimuli of this spec."
+    "--eval-spec",
+    "-e",
+    "specs",
+    multiple=True,
+    metavar="PATH",
+    help="Take criteria, and a judge where none is recorded, from this spec.",
 )
 @click.option("--param", "params", type=KEY_VALUE, multiple=True, metavar="KEY=VALUE", help="Value of a placeholder.")
 @click.option("--grader", default="prompt", show_default=True, metavar="NAME", help="Grader that compares.")

@@ -109,6 +109,8 @@ class Show:
                 lines = layout.lines(result, trials.verdict_of(entry), trials.path.parent)
                 self._print(lines if is_first else _after_blank(lines))
                 is_first = False
+        if is_first:
+            raise VallyError("none of the selected trials can be read", code="bad-record")
 
     def _print(self, lines: Iterator[str] | Sequence[str]) -> None:
         text = "".join(f"{line}\n" for line in lines)
