@@ -193,6 +193,20 @@ def test_a_signal_ends_it_together_with_the_pager(tmp_path: Path, write_run: Wri
     os.close(master)
 
 
+def test_a_signal_while_the_pager_starts_ends_both(tmp_path: Path, write_run: WriteRun, make: Make) -> None:
+    write_run(*make.three_trials())
+    pager = tmp_path / "pager"
+    pager.write_text("#!/bin/sh\necho $$ > pid-of-pager\nkill -TERM $PPID\nexec sleep 300\n")
+    pager.chmod(0o755)
+    master, slave = pty.openpty()
+    streams = {"stdout": slave, "stderr": subprocess.DEVNULL, "stdin": slave}
+    process = program(tmp_path, "show", env={"TERM": "xterm", "PAGER": str(pager)}, **streams)
+    assert process.wait(60) == 143
+    ends(int((tmp_path / "pid-of-pager").read_text()))
+    os.close(slave)
+    os.close(master)
+
+
 MEASURE = """
 import resource, sys
 from vally.cli.program import run

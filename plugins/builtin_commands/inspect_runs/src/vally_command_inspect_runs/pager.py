@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from typing import IO, Any, cast
 
@@ -46,28 +48,61 @@ def paged(environ: Mapping[str, str]) -> Iterator[None]:
     if not command or not is_terminal(sys.stdout):
         yield
         return
+    started: list[subprocess.Popen[bytes]] = []
     try:
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, env={"LESS": _LESS, **environ})
-    except OSError:
-        yield
-        return
+        # Once it runs it is ended whatever happens, so no signal may come before it is known.
+        with signals_held(), contextlib.suppress(OSError):
+            started.append(subprocess.Popen(command, stdin=subprocess.PIPE, env={"LESS": _LESS, **environ}))
+        with _through(started[0]) if started else contextlib.nullcontext():
+            yield
+    finally:
+        for process in started:
+            _end(process)
+
+
+@contextlib.contextmanager
+def _through(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Send stdout to a pager, and wait until the user leaves it."""
     assert process.stdin is not None
     stream = cast("Any", _Paged(process.stdin, sys.stdout))
-    try:
-        # The user leaves before the end, or presses Ctrl-C, which belongs to the pager.
-        with contextlib.suppress(BrokenPipeError), _keys_left_to_the_pager(), contextlib.redirect_stdout(stream):
-            yield
-        with contextlib.suppress(OSError):
-            process.stdin.close()
-        while process.poll() is None:
-            with _keys_left_to_the_pager():
-                process.wait()
-    finally:
-        with contextlib.suppress(OSError):
-            process.stdin.close()
-        if process.poll() is None:
-            process.terminate()
+    # The user leaves before the end, or presses Ctrl-C, which belongs to the pager.
+    with contextlib.suppress(BrokenPipeError), _keys_left_to_the_pager(), contextlib.redirect_stdout(stream):
+        yield
+    with contextlib.suppress(OSError):
+        process.stdin.close()
+    while process.poll() is None:
+        with _keys_left_to_the_pager():
             process.wait()
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    assert process.stdin is not None
+    with contextlib.suppress(OSError):
+        process.stdin.close()
+    if process.poll() is None:
+        process.terminate()
+        process.wait()
+
+
+@contextlib.contextmanager
+def signals_held() -> Iterator[None]:
+    """Hear signals that end the program after the body; they stay as they are outside of the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    heard: list[int] = []
+    before = {
+        number: signal.signal(number, lambda number, _: heard.append(number))
+        for name in ("SIGINT", "SIGTERM", "SIGHUP")
+        if (number := getattr(signal, name, None)) is not None and callable(signal.getsignal(number))
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for number in heard:
+            signal.raise_signal(number)
 
 
 @contextlib.contextmanager
