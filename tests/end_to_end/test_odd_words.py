@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -37,6 +38,17 @@ def test_a_directory_that_is_none(words: tuple[str, ...], vally: Vally) -> None:
         result = vally(*words, name)
         assert result.exit_code == 1
         assert f"'{name}' {why}" in result.stderr
+
+
+@pytest.mark.parametrize("words", DIRECTORIES, ids=" ".join)
+def test_a_directory_that_may_not_be_read(
+    words: tuple[str, ...], vally: Vally, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As permissions do, which bind not everybody.
+    monkeypatch.setattr(os, "access", lambda path, *_, **__: Path(path).name != "directory")
+    result = vally(*words, "directory")
+    assert result.exit_code == 1
+    assert "'directory' cannot be read: permission denied" in result.stderr
 
 
 def test_a_directory_in_the_place_of_an_experiment_file(vally: Vally) -> None:
@@ -100,11 +112,23 @@ def test_options_that_contradict_each_other(vally: Vally) -> None:
     assert result.stderr.startswith("error: --config and --no-config exclude each other\n")
 
 
-def test_a_file_in_the_place_of_the_workspaces_is_told_before_the_run(tmp_path: Path, vally: Vally) -> None:
-    result = vally("eval", "-e", "e.yaml", "--workspace", "e.yaml")
+@pytest.mark.parametrize(
+    "words",
+    [("eval", "-e", "golden.yaml"), ("oracle", "-e", "golden.yaml"), ("experiment", "run", "x.yaml")],
+    ids=" ".join,
+)
+def test_a_file_in_the_place_of_the_workspaces_is_told_before_the_run(
+    words: tuple[str, ...], tmp_path: Path, vally: Vally
+) -> None:
+    variants = "variants: {a: {overrides: {model: m1}}, b: {overrides: {model: m2}}}"
+    (tmp_path / "x.yaml").write_text(f"name: x\nevals: [golden.yaml]\nvary: [/defaults/model]\n{variants}\n")
+    graders = "graders: [{type: file-exists, config: {path: made}}]"
+    golden = f"stimuli: [{{name: s, prompt: p, {graders}, golden_command: touch made}}]"
+    (tmp_path / "golden.yaml").write_text(f"name: e\ndefaults: {{executor: mock}}\n{golden}\n")
+    result = vally(*words, "--workspace", "e.yaml")
     assert (result.exit_code, result.stderr) == (1, "error: --workspace: 'e.yaml' is not a directory\n")
-    assert not (tmp_path / "vally-results").exists()
-    assert vally("eval", "-e", "e.yaml", "--workspace", "new").exit_code == 0
+    assert not [path for path in tmp_path.iterdir() if path.name.endswith("-results")]
+    assert vally(*words, "--workspace", "new").exit_code == 0
 
 
 def test_a_directory_in_the_place_of_the_comparison_is_told_before_judges_are_asked(vally: Vally) -> None:

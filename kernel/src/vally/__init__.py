@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 _NAMES = {
-    "vally.cli.directories": "existing_directory results_directory",
+    "vally.cli.directories": "existing_directory results_directory workspace_directory",
     "vally.cli.event_loop": "leave_threads_behind",
     "vally.cli.machine_output": "reserved_stdout",
     "vally.cli.resumption": "Resumption given_options",
@@ -95,6 +95,7 @@ _NAMES = {
     "vally.run.diffs": "recorded_diff recorded_turn_diff sidecar_path",
     "vally.run.environment": "agent_environment candidate_variables",
     "vally.run.eval_table": "eval_result eval_table run_verdict stimulus_stats",
+    "vally.run.file_locks": "lock_file",
     "vally.run.figures": "eval_figures percent stimulus_figures verdict_count",
     "vally.run.grading": "GradingRequest agrade_trajectory grade_entries grade_trajectory",
     "vally.run.imports.atif": "import_atif",

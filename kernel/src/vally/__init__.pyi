@@ -8,6 +8,7 @@ from vally.cli.completion_shells import completion_script as completion_script
 from vally.cli.context import CliContext as CliContext
 from vally.cli.directories import existing_directory as existing_directory
 from vally.cli.directories import results_directory as results_directory
+from vally.cli.directories import workspace_directory as workspace_directory
 from vally.cli.display import is_terminal as is_terminal
 from vally.cli.display import use_color as use_color
 from vally.cli.event_loop import leave_threads_behind as leave_threads_behind
@@ -216,6 +217,7 @@ from vally.run.figures import eval_figures as eval_figures
 from vally.run.figures import percent as percent
 from vally.run.figures import stimulus_figures as stimulus_figures
 from vally.run.figures import verdict_count as verdict_count
+from vally.run.file_locks import lock_file as lock_file
 from vally.run.grading import GradingRequest as GradingRequest
 from vally.run.grading import agrade_trajectory as agrade_trajectory
 from vally.run.grading import grade_entries as grade_entries

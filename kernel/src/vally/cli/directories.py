@@ -31,6 +31,16 @@ def existing_directory(cwd: Path, word: str, where: str) -> Path:
     return path
 
 
+def workspace_directory(cwd: Path, word: str | None) -> Path | None:
+    """Where `--workspace` keeps workspaces, made when needed; raises `VallyError` when something else is there."""
+    if not word:
+        return None
+    path = (cwd / word).absolute()
+    if os.path.lexists(path):
+        existing_directory(cwd, word, "--workspace")
+    return path
+
+
 def skill_dirs(context: CliContext, word: str | None) -> tuple[Path, ...] | None:
     """The skills below the directory of `--skill-dir`; None without the option."""
     root = directory(context.cwd, word, "--skill-dir")

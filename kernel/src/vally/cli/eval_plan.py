@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from vally.cli.directories import directory
+from vally.cli.directories import directory, workspace_directory
 from vally.cli.judge_options import judge_effort
 from vally.cli.messages import print_line
 
@@ -31,9 +31,9 @@ def build_plan(
     from vally.run.plan import PlanOptions, make_plan
 
     work_dir = directory(context.cwd, options["work_dir"], "--work-dir")
-    workspace = options["workspace"]
-    if options["in_place"] or (workspace is not None and (context.cwd / workspace).exists()):
-        directory(context.cwd, workspace, "--workspace")
+    workspace = workspace_directory(context.cwd, options["workspace"])
+    if options["in_place"]:
+        directory(context.cwd, options["workspace"], "--workspace")
     plan_options = PlanOptions(
         run_id=options["run_id"] or str(uuid.uuid4()),
         project_root=project.root,
@@ -47,7 +47,7 @@ def build_plan(
         judge_model=options["judge_model"],
         judge_effort=judge_effort(context, options),
         skill_dirs=skill_dirs,
-        workspace=(context.cwd / workspace).absolute() if workspace else None,
+        workspace=workspace,
         in_place=options["in_place"],
         seed=options["seed"],
     )

@@ -7,10 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
+from vally.run.file_locks import lock_file
 
 PREFIX = "vally-run-"
 
@@ -24,6 +21,5 @@ def unrecorded_directory() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as name:
         directory = Path(name).resolve()
         with (directory / "lock").open("ab") as lock:
-            if fcntl is not None:
-                fcntl.flock(lock, fcntl.LOCK_SH)
+            lock_file(lock, exclusive=False)
             yield directory

@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from vally import lock_file
 from vally_backend_local.copying import remove_tree, tree_bytes
-from vally_backend_local.locks import lock_file
 
 RECORD = "entry.json"
 _LEFT_OVER_S = 86_400.0

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from vally import lock_file
 from vally_backend_local.copying import remove_tree
-from vally_backend_local.locks import lock_file
 
 PREFIX = "vally-run-"
 LOCK = "lock"

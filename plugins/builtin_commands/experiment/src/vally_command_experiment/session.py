@@ -32,6 +32,7 @@ from vally import (
     read_experiment,
     record_line,
     reserved_stdout,
+    workspace_directory,
 )
 from vally_command_experiment.comparing import check_comparing, compare
 from vally_command_experiment.documents import (
@@ -170,7 +171,6 @@ class ExperimentRun:
 
     def _plan(self, entries: Sequence[PlanEntry], project: Project) -> Plan:
         options, context = self._options, self._context
-        workspace = options["workspace"]
         plan_options = PlanOptions(
             run_id=self._run_id,
             project_root=project.root,
@@ -178,7 +178,7 @@ class ExperimentRun:
             threshold=options["threshold"],
             judge_model=options["judge_model"],
             judge_effort=judge_effort(context, options),
-            workspace=(context.cwd / workspace).absolute() if workspace else None,
+            workspace=workspace_directory(context.cwd, options["workspace"]),
             seed=options["seed"],
         )
         return make_plan(entries, plan_options)

@@ -29,6 +29,7 @@ from vally import (
     reporting,
     reserved_stdout,
     use_color,
+    workspace_directory,
 )
 from vally_command_oracle.applying import NAME, golden_executor
 from vally_command_oracle.golden import has_golden, read_golden
@@ -134,7 +135,6 @@ class Oracle:
             specs[case.spec.display_path] = replace(case.spec, stimuli=(*before, graded))
         commands = [case.golden.command for case in cases if case.golden.command is not None]
         longest = max((parse_duration(command.timeout) for command in commands), default=0)
-        workspace = options["workspace"]
         plan_options = PlanOptions(
             run_id=self._run_id,
             project_root=selection.project.root,
@@ -144,7 +144,7 @@ class Oracle:
             timeout_ms=longest + SPARE_MS,
             judge_model=options["judge_model"],
             judge_effort=judge_effort(context, options),
-            workspace=(context.cwd / workspace).absolute() if workspace else None,
+            workspace=workspace_directory(context.cwd, options["workspace"]),
         )
         return make_plan(list(specs.values()), plan_options)
 
