@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -108,9 +108,9 @@ def _prepare_eval(
         _add(ready, _executor_place(plan), f"executor '{name}' does not support {need}")
     for stimulus in plan.stimuli:
         graders = () if skip_grade else stimulus.graders
-        for need in _unmet(plan, stimulus, capabilities, _turn_diffs(host, graders)):
+        for need, capability in _unmet(plan, stimulus, capabilities, _turn_diffs(host, graders)):
             message = f"executor '{name}' does not support {need} (stimulus '{stimulus.name}')"
-            wanted = executor.record.enabled_by.get(_CAPABILITIES.get(need, ""))
+            wanted = executor.record.enabled_by.get(capability)
             hints = (f"its config must have {wanted}",) if wanted else ()
             _add(ready, stimulus.position, message, hints=hints)
 
@@ -159,8 +159,8 @@ def _configured(plan: EvalPlan, host: PluginHost, executor: ReadyExecutor, ready
         capabilities: Capabilities = narrow(config) if narrow is not None else executor.record.capabilities
     except ConfigInvalid as error:
         for problem in error.problems:
-            hints = error.suggestions.get(problem)
-            _add(ready, place, f"executor '{name}': {problem}", code=INVALID_CONFIG, hints=(hints,) if hints else ())
+            hints = filter(None, [error.suggestions.get(problem)])
+            _add(ready, place, f"executor '{name}': {problem}", code=INVALID_CONFIG, hints=hints)
         return None
     except VallyError as error:
         code = error.code or INVALID_CONFIG
@@ -173,41 +173,46 @@ def _configured(plan: EvalPlan, host: PluginHost, executor: ReadyExecutor, ready
     return capabilities
 
 
-_CAPABILITIES = MappingProxyType(
+_NEEDS = MappingProxyType(
     {
-        "MCP servers": "mcp",
+        "mcp": "MCP servers",
         "skills": "skills",
-        "environment variables": "env",
+        "env": "environment variables",
         "attachments": "attachments",
-        "a model": "model",
-        "a reasoning effort": "reasoning_effort",
-        "more than one turn": "multi_turn",
-        "turn diffs": "turn_completion",
-        "a prepared workspace": "prepared_workspace",
+        "model": "a model",
+        "reasoning_effort": "a reasoning effort",
+        "multi_turn": "more than one turn",
+        "turn_completion": "turn diffs",
+        "prepared_workspace": "a prepared workspace",
     }
 )
-"""The capability that a need stands for; a simulation takes several."""
+"""What an eval needs of each capability, as users read it."""
 
 
-def _unmet(plan: EvalPlan, stimulus: Stimulus, can: Capabilities, turn_diffs: bool) -> Iterator[str]:
+def _unmet(plan: EvalPlan, stimulus: Stimulus, can: Capabilities, turn_diffs: bool) -> Iterator[tuple[str, str]]:
+    """What is needed and cannot be done, and the capability that it takes; empty where it takes several."""
     environment = stimulus.merged_environment
     offered = environment.skills if environment.skills is not None else plan_skills(plan)
     simulation: Mapping[str, Any] = stimulus.simulation or {}
     several = len(stimulus.turns) > 1
-    needs = {
-        "MCP servers": bool(environment.mcp_servers) and not can.mcp,
-        "skills": bool(offered) and not can.skills,
-        "environment variables": bool(environment.env) and not can.env,
-        "attachments": bool(stimulus.attachments) and not can.attachments,
-        "a model": plan.template["model"] is not None and not can.model,
-        "a reasoning effort": plan.template["reasoning_effort"] is not None and not can.reasoning_effort,
-        "more than one turn": several and not can.multi_turn,
-        "turn diffs": several and turn_diffs and not can.turn_completion,
-        "tool overrides": bool(simulation.get("tool_overrides")) and not (can.mcp and can.simulation),
-        "a simulated user": bool(simulation.get("user")) and not (can.multi_turn and can.simulation),
-        "a prepared workspace": bool(environment.stages_anything or offered) and not can.prepared_workspace,
+    needed = {
+        "mcp": environment.mcp_servers,
+        "skills": offered,
+        "env": environment.env,
+        "attachments": stimulus.attachments,
+        "model": plan.template["model"] is not None,
+        "reasoning_effort": plan.template["reasoning_effort"] is not None,
+        "multi_turn": several,
+        "turn_completion": several and turn_diffs,
+        "prepared_workspace": environment.stages_anything or offered,
     }
-    yield from (need for need, unmet in needs.items() if unmet)
+    for capability, is_needed in needed.items():
+        if is_needed and not getattr(can, capability):
+            yield _NEEDS[capability], capability
+    if simulation.get("tool_overrides") and not (can.mcp and can.simulation):
+        yield "tool overrides", ""
+    if simulation.get("user") and not (can.multi_turn and can.simulation):
+        yield "a simulated user", ""
 
 
 def plan_skills(plan: EvalPlan) -> tuple[str, ...]:
@@ -248,7 +253,7 @@ def _add(
     message: str,
     *,
     code: str = "unsupported-option",
-    hints: tuple[str, ...] = (),
+    hints: Iterable[str] = (),
 ) -> None:
     finding = Diagnostic(
         code=code,
