@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -97,13 +97,18 @@ class PluginHost:
             raise PluginError(f"unknown grader type '{name}'", code="unknown-grader-type", hints=hints)
         raise PluginError(f"no {kind} named '{name}'", code=f"unknown-{kind}", hints=hints)
 
-    def conflict(self, kind: str, wanted: str | Callable[[Any], bool]) -> PluginError | None:
-        """The error of using what several plugins provide, by name or by record, or None; ends its warning."""
-        for name, conflict in self._registry(kind).conflicts.items():
-            if name == wanted or (callable(wanted) and any(wanted(record) for _, record in conflict.providers)):
-                self._forget_warning(conflict.warning)
-                return conflict.error
-        return None
+    def conflict(self, kind: str, name: str) -> PluginError | None:
+        """The error of using a name that several plugins provide, or None; ends its warning."""
+        conflict = self._registry(kind).conflicts.get(name)
+        if conflict is None:
+            return None
+        self._forget_warning(conflict.warning)
+        return conflict.error
+
+    def contested(self, kind: str) -> Iterator[Record]:
+        """The records whose names several plugins provide, so that none of them can be used."""
+        for conflict in self._registry(kind).conflicts.values():
+            yield from (record for _, record in conflict.providers)
 
     def unknown_hints(self, kind: str, name: str, *, candidates: Iterable[str] | None = None) -> tuple[str, ...]:
         """Hint lines: the providers when there are several, else near matches or all names, then failed plugins."""

@@ -30,10 +30,14 @@ def unknown_hints(host: PluginHost, kind: str, name: str, candidates: Iterable[s
 def constraint_provider(host: PluginHost, key: str) -> GraderSpec | None:
     """See `PluginHost.constraint_provider`."""
     graders: Any = host.records("grader").values()
-    providers = [record for record in graders if key in record.constraints]
+    providers: list[GraderSpec] = [record for record in graders if key in record.constraints]
     if len(providers) > 1:
         names = " and ".join(f"'{record.name}' of {host.origin(record)}" for record in providers)
         raise PluginError(f"constraint '{key}' is implemented by graders {names}", code="plugin-conflict")
-    if not providers and (conflict := host.conflict("grader", lambda record: key in record.constraints)):
-        raise PluginError("; ".join((conflict.message, *conflict.hints)), code=conflict.code)
-    return providers[0] if providers else None
+    if providers:
+        return providers[0]
+    contested: Any = host.contested("grader")
+    name = next((record.name for record in contested if key in record.constraints), None)
+    if name is not None and (conflict := host.conflict("grader", name)) is not None:
+        raise conflict
+    return None

@@ -122,7 +122,8 @@ def _entry(loading: Loading, section: Section, key: str, value: Any) -> ReadEntr
     try:
         record = _provider(loading, key)
     except PluginError as error:
-        collector.add("plugin-load-failed", section.keys[key], place, name=f"constraints.{key}", reason=error.message)
+        hint, name = "\n".join(error.hints) or None, f"constraints.{key}"
+        collector.add("plugin-load-failed", section.keys[key], place, hint=hint, name=name, reason=error.message)
         return None
     if record is None:
         collector.add("unknown-grader-type", section.keys[key], place, type=f"constraints.{key}", hint=_NOBODY)

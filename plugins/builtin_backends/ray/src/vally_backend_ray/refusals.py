@@ -32,10 +32,7 @@ def check_inner_args(host: PluginHost, inner: BackendSpec, args: Mapping[str, st
         known = sorted(field.alias or name for name, field in fields.items())
         raise BackendError(
             f"--backend ray: inner-arg: backend '{inner.name}': {error.problems[0]}",
-            hints=(
-                *error.hints,
-                f"arguments: {', '.join(known) or 'none'}",
-            ),
+            hints=(*error.hints, f"arguments: {', '.join(known) or 'none'}"),
         ) from None
 
 
