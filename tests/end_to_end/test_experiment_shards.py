@@ -155,6 +155,18 @@ def break_twice(kit: Experiments, directories: list[str]) -> list[str]:
     return [*directories, "copy"]
 
 
+def break_doubled(kit: Experiments, directories: list[str]) -> list[str]:
+    return [directories[0], *directories]
+
+
+def break_status(kit: Experiments, directories: list[str]) -> list[str]:
+    # Of the second variant, whose records come after all those of the first.
+    path = kit.root / directories[0] / "skilled/results.jsonl"
+    first, *others = kit.records(path)
+    path.write_text("".join(json.dumps(item) + "\n" for item in ({**first, "status": "odd"}, *others)))
+    return directories
+
+
 def break_incomplete(kit: Experiments, directories: list[str]) -> list[str]:
     edit(kit.root / directories[1] / "shard-manifest.json", completedShardKeys=[])
     return directories
@@ -207,6 +219,8 @@ def break_manifest(kit: Experiments, directories: list[str]) -> list[str]:
     [
         (break_missing, "missing shard keys: 4, first second/eval.yaml::plain::default-model::three::trial-0"),
         (break_twice, "shard key run twice: first/eval.yaml::plain::default-model::one::trial-0"),
+        (break_doubled, "shard key run twice: first/eval.yaml::plain::default-model::one::trial-0"),
+        (break_status, "skilled/results.jsonl:1: /status must be success, error or skipped, not 'odd'"),
         (break_incomplete, "shard 2 of 3 is incomplete"),
         (break_records, "shard 1 of 3 is incomplete"),
         (break_run_id, "shards differ in run id: r (vally-experiment-results/r/shard-1-of-3) and other ("),

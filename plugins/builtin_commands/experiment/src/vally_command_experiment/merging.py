@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 def merge_shards(context: CliContext, options: Mapping[str, Any]) -> int:
     """Check, then write the whole run; returns the exit code. Raises `VallyError` before anything is written."""
-    shards = [read_shard(context.cwd / word, word) for word in dict.fromkeys(options["directories"])]
+    shards = [read_shard(context.cwd / word, word) for word in options["directories"]]
     target = context.cwd / options["output_dir"]
     check_shards(shards, target, options["output_dir"])
     merge = Merge(shards, target)
@@ -65,6 +65,22 @@ def _tell(context: CliContext, options: Mapping[str, Any], document: Mapping[str
     print_line(f"Output directory: {options['output_dir']}")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a trial record lies: the file, the line, and the bytes of the line."""
+
+    path: Path
+    line: int
+    offset: int
+    length: int
+
+    def read(self) -> bytes:
+        """The line without its end."""
+        with self.path.open("rb") as file:
+            file.seek(self.offset)
+            return file.read(self.length)
+
+
 class Merge:
     """The shards of one run, already checked against each other."""
 
@@ -80,9 +96,10 @@ class Merge:
 
     def write(self, *, html: bool) -> dict[str, Any]:
         """Write everything; returns the summary document."""
+        found = self._find_records()
         try:
             self._target.mkdir(parents=True, exist_ok=True)
-            self._write_records()
+            self._write_records(found)
         except OSError as error:
             raise VallyError(f"cannot write: {error.strerror or error}", where=str(self._target)) from error
         summary = self._summary()
@@ -94,42 +111,46 @@ class Merge:
         write_reports(self._target, Report(document, self._figures, [], self._plan_rows()), html=html)
         return document
 
-    def _write_records(self) -> None:
+    def _find_records(self) -> dict[str, list[Place]]:
+        """Where the records of each variant lie, in plan order; each is counted. Raises `VallyError`."""
+        found: dict[str, list[Place]] = {}
         for variant, part in self._parts.items():
-            directory = self._target / part
-            directory.mkdir()
+            places = self._places(part)
             planned = [item for item in self._planned if item.variant == variant]
-            with (directory / "results.jsonl").open("wb") as file:
-                self._copy(part, planned, file)
-                if planned:
-                    file.write(record_line(self._summary({item.index for item in planned})))
-            lines = [line for shard in self._shards for line in shard.lines(part, PROVENANCE_NAME)]
-            atomic_write(directory / PROVENANCE_NAME, b"".join(dict.fromkeys(_provenance(lines))))
+            keys = [(item, key) for item in planned for key in _keys(item)]
+            found[variant] = [self._counted(places[key], item) for item, key in keys]
+        return found
 
-    def _copy(self, part: str, planned: Sequence[PlannedEval], target: IO[bytes]) -> None:
-        """Append the records of a variant in plan order, as they are."""
-        with ExitStack() as stack:
-            places: dict[str, tuple[IO[bytes], int, int]] = {}
-            for shard in self._shards:
-                path = shard.path / part / "results.jsonl"
-                if path.is_file():
-                    source: IO[bytes] = stack.enter_context(path.open("rb"))
-                    entries = index_results(path).entries
-                    places |= {item.item_id: (source, item.offset, item.length) for item in entries}
-            for item in planned:
-                for stimulus in item.stimuli:
-                    for trial in range(stimulus.trials):
-                        file, offset, length = places[item.item_id(stimulus.name, trial)]
-                        file.seek(offset)
-                        line = file.read(length)
-                        target.write(line + b"\n")
-                        self._count(line, item)
+    def _places(self, part: str) -> dict[str, Place]:
+        paths = [path for shard in self._shards if (path := shard.path / part / "results.jsonl").is_file()]
+        return {
+            entry.item_id: Place(path=path, line=entry.line, offset=entry.offset, length=entry.length)
+            for path in paths
+            for entry in index_results(path).entries
+        }
 
-    def _count(self, line: bytes, planned: PlannedEval) -> None:
-        result = load_trial_result(parse_json(line))
+    def _counted(self, place: Place, planned: PlannedEval) -> Place:
+        try:
+            result = load_trial_result(parse_json(place.read()))
+        except VallyError as error:
+            raise VallyError(error.message, where=f"{place.path}:{place.line}", code=error.code) from error
         facts = TrialFacts.from_result(result, planned.threshold, eval_index=planned.index)
         self._tally.add(facts)
         self._figures.add(result, facts.passed)
+        return place
+
+    def _write_records(self, found: Mapping[str, Sequence[Place]]) -> None:
+        for variant, part in self._parts.items():
+            directory = self._target / part
+            directory.mkdir()
+            planned = {item.index for item in self._planned if item.variant == variant}
+            with (directory / "results.jsonl").open("wb") as file:
+                for place in found[variant]:
+                    file.write(place.read() + b"\n")
+                if planned:
+                    file.write(record_line(self._summary(planned)))
+            lines = [line for shard in self._shards for line in shard.lines(part, PROVENANCE_NAME)]
+            atomic_write(directory / PROVENANCE_NAME, b"".join(dict.fromkeys(_provenance(lines))))
 
     def _summary(self, indexes: set[int] | None = None) -> RunSummary:
         started, completed = self._span()
@@ -151,11 +172,11 @@ class Merge:
         return min(starts, default=now), max(ends, default=now)
 
     def _contaminated(self) -> list[dict[str, Any]]:
-        return [item for shard in self._shards for item in shard.contaminated]
+        return [dict(item) for shard in self._shards for item in shard.contaminated]
 
     def _plan_rows(self) -> list[dict[str, Any]]:
         hashes = {
-            (record["variant"], record["evalFile"]): record
+            (record.get("variant"), record.get("evalFile")): record
             for shard in self._shards
             for part in self._parts.values()
             for record in map(parse_json, shard.lines(part, PROVENANCE_NAME))
@@ -183,6 +204,13 @@ def _provenance(lines: Sequence[bytes]) -> Iterator[bytes]:
         if key not in seen:
             seen.add(key)
             yield line
+
+
+def _keys(planned: PlannedEval) -> Iterator[str]:
+    """The shard keys of a planned eval in their order."""
+    for stimulus in planned.stimuli:
+        for trial in range(stimulus.trials):
+            yield planned.item_id(stimulus.name, trial)
 
 
 def _planned_evals(plan: Mapping[str, Any]) -> Iterator[PlannedEval]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,18 +10,23 @@ from typing import Any
 from vally import ReadProblem, VallyError, canonical_json, index_results, parse_json, read_lines
 from vally_command_experiment.documents import PLAN_NAME, PROVENANCE_NAME, SHARD_MANIFEST_NAME, SUMMARY_NAME
 from vally_command_experiment.planning import variant_parts
+from vally_command_experiment.shard_shapes import check_contaminated, check_manifest, check_plan, read_document
 
 _FIELDS = (("run id", "runId"), ("experiment hash", "experimentHash"), ("plan digest", "planDigest"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardDirectory:
-    """One directory with its manifest and plan; `name` is how messages call it."""
+    """One directory with its manifest and plan.
+
+    `name` is how messages call it, `contaminated` are the arms whose agents had something else than they should.
+    """
 
     name: str
     path: Path
     manifest: Mapping[str, Any]
     plan: Mapping[str, Any]
+    contaminated: Sequence[Mapping[str, Any]]
 
     @property
     def index(self) -> int:
@@ -43,15 +48,6 @@ class ShardDirectory:
         """The keys it has run."""
         return set(self.manifest["completedShardKeys"])
 
-    @property
-    def contaminated(self) -> list[dict[str, Any]]:
-        """Arms whose agents had something else than they should."""
-        try:
-            summary = parse_json((self.path / SUMMARY_NAME).read_bytes())
-        except (OSError, ValueError):
-            return []
-        return list(summary.get("contaminated") or ())
-
     def lines(self, part: str, name: str) -> list[bytes]:
         """The lines of a file of a variant, with their line ends; none when it is missing."""
         problems: list[ReadProblem] = []
@@ -71,34 +67,31 @@ class ShardDirectory:
 
 def read_shard(path: Path, name: str) -> ShardDirectory:
     """Read what a directory says about itself; raises `VallyError` when it is no shard directory."""
-    documents = [_document(path / file) for file in (SHARD_MANIFEST_NAME, PLAN_NAME)]
-    manifest, plan = documents
-    if manifest is None or plan is None or not _is_usable(manifest, plan):
-        raise VallyError(
-            f"{name} is not a shard directory",
-            hints=[f"it needs a {SHARD_MANIFEST_NAME} and a {PLAN_NAME} of `vally experiment run --shard`"],
-        )
-    return ShardDirectory(name=name, path=path, manifest=manifest, plan=plan)
-
-
-def _document(path: Path) -> Mapping[str, Any] | None:
     try:
-        document = parse_json(path.read_bytes())
-    except (OSError, ValueError):
-        return None
-    return document if isinstance(document, Mapping) else None
+        manifest, plan, summary = [
+            read_document(path / file) for file in (SHARD_MANIFEST_NAME, PLAN_NAME, SUMMARY_NAME)
+        ]
+    except ValueError as error:
+        raise _no_shard(name, str(error)) from error
+    if manifest is None or plan is None:
+        needed = f"it needs a {SHARD_MANIFEST_NAME} and a {PLAN_NAME} of `vally experiment run --shard`"
+        raise _no_shard(name, needed)
+    _check_shape(manifest, check_manifest, name, SHARD_MANIFEST_NAME)
+    _check_shape(plan, check_plan, name, PLAN_NAME)
+    _check_shape(summary or {}, check_contaminated, name, SUMMARY_NAME)
+    contaminated = (summary or {}).get("contaminated", [])
+    return ShardDirectory(name=name, path=path, manifest=manifest, plan=plan, contaminated=contaminated)
 
 
-def _is_usable(manifest: Mapping[str, Any], plan: Mapping[str, Any]) -> bool:
-    experiment, shard = manifest.get("experiment"), manifest.get("shard")
-    return (
-        isinstance(experiment, Mapping)
-        and isinstance(experiment.get("variantNames"), list)
-        and isinstance(shard, Mapping)
-        and all(isinstance(shard.get(key), int) for key in ("index", "count"))
-        and all(isinstance(manifest.get(key), list) for key in ("selectedShardKeys", "completedShardKeys"))
-        and isinstance(plan.get("evals"), list)
-    )
+def _check_shape(document: Mapping[str, Any], check: Callable[[Mapping[str, Any]], None], name: str, file: str) -> None:
+    try:
+        check(document)
+    except ValueError as error:
+        raise _no_shard(name, f"{file}: {error}") from error
+
+
+def _no_shard(name: str, reason: str) -> VallyError:
+    return VallyError(f"{name} is not a shard directory", hints=[reason])
 
 
 def check_shards(shards: Sequence[ShardDirectory], target: Path, target_name: str) -> None:
