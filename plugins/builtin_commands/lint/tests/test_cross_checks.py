@@ -129,6 +129,21 @@ CLASHES = {
           - {type: ran, turn: 0, config: {required: [bash]}}
           - {type: ran, config: {disallowed: [»bash]}}
         """,
+    "disallowed for every agent": """
+        graders:
+          - {type: ran, scope: main, config: {required: [bash]}}
+          - {type: ran, config: {disallowed: [»bash]}}
+        """,
+    "disallowed for every agent, in so many words, and first": """
+        graders:
+          - {type: ran, scope: all, config: {disallowed: [bash]}}
+          - {type: ran, scope: {agent: helper}, config: {required: [»bash]}}
+        """,
+    "disallowed for the same agent": """
+        graders:
+          - {type: ran, scope: {agent: helper}, config: {required: [bash]}}
+          - {type: ran, scope: {agent: helper}, config: {disallowed: [»bash]}}
+        """,
 }
 NO_CLASHES = {
     "different items": """
@@ -155,6 +170,16 @@ NO_CLASHES = {
         graders:
           - {type: says-text, scope: main, config: {text: a}}
           - {type: says-not-text, scope: subagents, config: {text: a}}
+        """,
+    "required of any agent": """
+        graders:
+          - {type: ran, config: {required: [bash]}}
+          - {type: ran, scope: subagents, config: {disallowed: [bash]}}
+        """,
+    "disallowed for another agent": """
+        graders:
+          - {type: ran, scope: {agent: helper}, config: {required: [bash]}}
+          - {type: ran, scope: main, config: {disallowed: [bash]}}
         """,
     "required twice": """
         graders:

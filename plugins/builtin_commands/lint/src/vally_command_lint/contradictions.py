@@ -43,7 +43,7 @@ class Contradictions:
             if "negate" not in entry.fields or not all(map(is_filled, entry.config.values())):
                 continue
             asked = {key: value for key, value in entry.config.items() if key != "negate"}
-            key = canonical_json([asked, entry.written.turn, entry.written.scope or "all"])
+            key = canonical_json([asked, entry.written.turn, entry.written.scope or _ALL])
             negated = entry.config.get("negate") is True or "-not-" in entry.written.type
             other = seen.setdefault(key, (negated, entry))
             if other[0] != negated:
@@ -92,7 +92,7 @@ class Contradictions:
         if self._skills() is not None:
             parts.append({})
         for turn in dict.fromkeys((None, entry.written.turn)):
-            for scope in dict.fromkeys((_ALL, entry.written.scope or _ALL)):
+            for scope in (_ALL, entry.written.scope or _ALL):  # One of them may be a mapping.
                 yield from (canonical_json([turn, scope, part]) for part in parts)
 
     def _skills(self) -> tuple[str, str] | None:
