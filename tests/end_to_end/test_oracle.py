@@ -171,6 +171,13 @@ def test_errors_are_no_failures(project: ProjectBuilder) -> None:
     assert record["errorInfo"]["code"] == "golden-input-invalid"
 
 
+def test_what_kept_a_grader_from_a_verdict_is_shown_whole(project: ProjectBuilder) -> None:
+    program = "./" + "n" * 300
+    project.eval("demo", [{"name": "s", "golden_command": "true", "graders": [grader("run-command", command=program)]}])
+    (line,) = [line for line in oracle(project).stdout.splitlines() if "[run-command]" in line or program in line]
+    assert "…" not in line
+
+
 def test_apply_only_and_keep_the_workspace(project: ProjectBuilder) -> None:
     result = oracle(project, "--skip-grade", "--workspace", "kept", "--stimulus", "writes-json")
     assert result.exit_code == 0

@@ -332,12 +332,17 @@ def test_the_first_error_in_plan_order_is_told() -> None:
     assert tally.eval_summary(0).error == "in a"
 
 
-def test_the_grader_that_reached_no_verdict_is_told() -> None:
-    broken = GraderResult.error("timed out", name="quality")
+@pytest.mark.parametrize(
+    ("evidence", "told"),
+    [("timed out", "quality: timed out"), ("e" * 4_096 + "timed out", f"quality: {'e' * 57}…{'e' * 124}timed out")],
+    ids=["short", "long"],
+)
+def test_the_grader_that_reached_no_verdict_is_told(evidence: str, told: str) -> None:
+    broken = GraderResult.error(evidence, name="quality")
     grade = GraderResult.error("1/2", name="trajectory-grade", details=[_grade(1, True), broken])
     tally = RunTally([_planned({"a": 1})])
     tally.add(TrialFacts.from_result(_result("a", 0, P).model_copy(update={"grade_result": grade}), None))
-    assert tally.eval_summary(0).error == "quality: timed out"
+    assert tally.eval_summary(0).error == told
 
 
 def _paid(

@@ -219,6 +219,14 @@ def test_a_trial_without_evidence_or_name_of_a_grader(write_run: WriteRun, vally
     assert "⚠" in shown.splitlines()[0]
 
 
+def test_what_kept_a_grader_from_a_verdict_is_shown_whole(write_run: WriteRun, vally: Vally) -> None:
+    failed = GraderResult.verdict(False, "no " * 200 + "end", name="f")
+    write_run(trial_result("s", GraderResult.error("why " * 200 + "the cause", name="g"), failed))
+    broken, cut = vally("show", "--stimulus", "s").stdout.partition("Graders")[2].splitlines()[1:3]
+    assert broken.endswith("why the cause")
+    assert cut.endswith("…")
+
+
 def test_trials_follow_each_other_in_the_order_of_the_plan(write_run: WriteRun, make: Make, vally: Vally) -> None:
     write_run(*make.three_trials())
     heads = [line for line in vally("show", "--events").stdout.splitlines() if "default-model" in line]

@@ -68,6 +68,17 @@ def test_errors(tell: Tell, grader: Grader) -> None:
     ]
 
 
+def test_long_errors_are_cut_before_their_cause(tell: Tell, grader: Grader) -> None:
+    error = "why " * 1_000 + "the cause"
+    first, second, _ = tell(
+        trial_result("a", status="error", error=error), trial_result("b", grader("g", None, error))
+    ).lines
+    for line in (first, second):
+        assert "…" in line
+        assert line.endswith("the cause")
+        assert len(line) < 2_200
+
+
 @pytest.mark.parametrize("require_pass", [False, True])
 def test_there_are_at_most_ten_per_level(tell: Tell, grader: Grader, require_pass: bool) -> None:
     broken = [trial_result(f"e{index}", status="error", error="down") for index in range(15)]

@@ -42,7 +42,10 @@ class GradeLayout:
             yield head.rstrip()
             yield from _wrapped(item.evidence, self.width, " " * (indent + 4))
         else:
-            yield (head + cut_to_cells(one_line(item.evidence), max(self.width - width, 20))).rstrip()
+            evidence = one_line(item.evidence)
+            # What kept a grader from a verdict stands at its end.
+            cut = evidence if item.status == "error" else cut_to_cells(evidence, max(self.width - width, 20))
+            yield (head + cut).rstrip()
         for detail in item.details or ():
             yield from self._result(detail, indent + _INDENT)
 

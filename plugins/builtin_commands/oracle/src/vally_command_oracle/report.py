@@ -69,7 +69,8 @@ class OracleLayout:
     def _grader(self, glyph: str, name: str, grade: GraderResult) -> str:
         head = f"    {self._glyph('⚠' if grade.status == 'error' else glyph)} {name_line(name)}  "
         evidence = one_line(grade.evidence)
-        if self.verbose:
+        # What kept a grader from a verdict stands at the end of its evidence.
+        if self.verbose or grade.status == "error":
             return head + printable(evidence)
         room = _EVIDENCE_LIMIT if self.width is None else max(self.width - 8 - cells(name_line(name)), 20)
         return head + cut_to_cells(evidence, room)

@@ -72,7 +72,7 @@ def _error_text(result: TrialResult) -> str:
     if grade is None or not has_grader_error(grade):
         return ""
     lines = [f"grader {_described(item)}" for item in _errored(grade)]
-    return cut_evidence("\n".join(lines), _TEXT)
+    return cut_middle("\n".join(lines), _TEXT)
 
 
 def _errored(grade: GraderResult) -> Iterator[GraderResult]:
@@ -89,4 +89,6 @@ def _first_failing(grade: GraderResult) -> str:
 
 def _described(item: GraderResult) -> str:
     evidence = " ".join(printable(item.evidence).split())
-    return f"{name_line(item.name or item.grader_type or '')}: {cut_evidence(evidence, _EVIDENCE)}"
+    # What kept a grader from a verdict stands at the end of its evidence.
+    cut = cut_middle if item.status == "error" else cut_evidence
+    return f"{name_line(item.name or item.grader_type or '')}: {cut(evidence, _EVIDENCE)}"
