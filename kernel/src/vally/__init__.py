@@ -42,7 +42,7 @@ _NAMES = {
     "vally.cli.judge_options": "judge_cache judge_effort judge_options",
     "vally.cli.messages": "print_diagnostics print_error print_line print_warning",
     "vally.cli.own_process": "cache_directory own_environment",
-    "vally.cli.options": "KEY_VALUE display_options plugin_options plugin_options_for",
+    "vally.cli.options": "KEY_VALUE SHARE display_options plugin_options plugin_options_for",
     "vally.cli.terminal": (
         "Style cells clock cut_to_cells elapsed inert_line name_line one_line pad plural printable report_block "
         "report_width short_clock terminal_width"

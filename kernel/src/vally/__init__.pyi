@@ -22,6 +22,7 @@ from vally.cli.messages import print_line as print_line
 from vally.cli.messages import print_warning as print_warning
 from vally.cli.name_patterns import name_matcher as name_matcher
 from vally.cli.options import KEY_VALUE as KEY_VALUE
+from vally.cli.options import SHARE as SHARE
 from vally.cli.options import display_options as display_options
 from vally.cli.options import plugin_options as plugin_options
 from vally.cli.options import plugin_options_for as plugin_options_for

@@ -52,6 +52,20 @@ class KeyValueType(click.ParamType[tuple[str, str]]):
         return key, text
 
 
+class ShareType(click.FloatRange):
+    """A number from 0 to 1; what is no number (`nan`) lies in no range."""
+
+    def __init__(self) -> None:
+        super().__init__(0, 1)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Parse the text."""
+        number = float(super().convert(value, param, ctx))
+        if number != number:
+            self.fail(f"{number} is not in the range {self._describe_range()}.", param, ctx)
+        return number
+
+
 class TagType(click.ParamType[tuple[str, tuple[str, ...]]]):
     """`key=v1,v2` as a key and its values."""
 
@@ -110,6 +124,7 @@ class UrlType(click.ParamType[str]):
 
 DURATION = DurationType()
 KEY_VALUE = KeyValueType()
+SHARE = ShareType()
 TAG = TagType()
 MODELS = ModelsType()
 URL = UrlType()

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from vally.cli.judge_options import JUDGE_OPTIONS
-from vally.cli.options import DURATION, KEY_VALUE, MODELS, TAG
+from vally.cli.options import DURATION, KEY_VALUE, MODELS, SHARE, TAG
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -76,7 +76,7 @@ EXECUTION = [
     click.option("--preflight", is_flag=True, help="Ask every executor and judge first whether it can start."),
 ]
 GRADING = [
-    click.option("--threshold", type=click.FloatRange(0, 1), help="Scoring threshold of every eval."),
+    click.option("--threshold", type=SHARE, help="Scoring threshold of every eval."),
     *JUDGE_OPTIONS,
     click.option("--skip-grade", is_flag=True, help="Run the agent only."),
     click.option("--skip-validate", is_flag=True, help="Print semantic diagnostics as warnings instead of stopping."),

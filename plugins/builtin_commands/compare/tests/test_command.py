@@ -57,11 +57,24 @@ def test_quiet_leaves_the_verdict(tmp_path: Path) -> None:
     assert compare(tmp_path, "--quiet").stdout.splitlines()[1:] == ["No credible difference (underpowered)"]
 
 
-@pytest.mark.parametrize("words", [("--workers", "0"), ("--min-effect", "-1"), ("--baseline",)])
+@pytest.mark.parametrize(
+    "words", [("--workers", "0"), ("--min-effect", "-1"), ("--min-effect", "nan"), ("--baseline",)]
+)
 def test_wrong_values_are_usage_errors(tmp_path: Path, words: tuple[str, ...]) -> None:
     side(tmp_path / "a.jsonl", "x")
     side(tmp_path / "b.jsonl", "x")
     assert compare(tmp_path, *words).exit_code == 2
+
+
+@pytest.mark.parametrize("output", ["a.jsonl", "b.jsonl", "./b.jsonl", "link.jsonl"])
+def test_the_records_never_take_the_place_of_what_is_compared(tmp_path: Path, output: str) -> None:
+    side(tmp_path / "a.jsonl", "x")
+    side(tmp_path / "b.jsonl", "x")
+    (tmp_path / "link.jsonl").symlink_to("a.jsonl")
+    before = [(tmp_path / name).read_bytes() for name in ("a.jsonl", "b.jsonl")]
+    result = compare(tmp_path, "--output", output)
+    assert (result.exit_code, f"--output: '{output}' is compared" in result.stderr) == (1, True)
+    assert [(tmp_path / name).read_bytes() for name in ("a.jsonl", "b.jsonl")] == before
 
 
 def test_a_grader_that_cannot_compare_is_refused(tmp_path: Path) -> None:

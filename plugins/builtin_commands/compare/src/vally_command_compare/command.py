@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from vally import KEY_VALUE, CliContext, display_options, judge_options, plugin_options_for
+from vally import KEY_VALUE, SHARE, CliContext, display_options, judge_options, plugin_options_for
 
 
 @click.command("compare")
@@ -32,7 +32,7 @@ from vally import KEY_VALUE, CliContext, display_options, judge_options, plugin_
 @click.option("--fail-on-regression", is_flag=True, help="Exit 1 when the treatment is credibly worse.")
 @click.option(
     "--min-effect",
-    type=click.FloatRange(0, 1),
+    type=SHARE,
     default=0.0,
     metavar="0..1",
     help="Difference below which nothing counts.  [default: 0]",

@@ -69,12 +69,23 @@ class CompareSession:
             raise VallyError(f"'{output}' is a directory", where="--output", hints=["name a file"])
         host, rubrics = self._plugins()
         comparer_record = self._grader(host)
-        for comparison in self._comparisons():
+        comparisons = list(self._comparisons())
+        self._check_output(comparisons)
+        for comparison in comparisons:
             self._compare(host, comparer_record, rubrics(comparer_record.name), comparison)
         if not self._records:
             raise VallyError("there is nothing to compare", hints=["no variant has trials that pair with the baseline"])
         self._write()
         return 1 if self._failed else 0
+
+    def _check_output(self, comparisons: Sequence[Comparison]) -> None:
+        """Raise `VallyError` when the records would take the place of what is compared."""
+        output = self._options["output"]
+        if output in (None, STDOUT):
+            return
+        target = (self._context.cwd / output).resolve()
+        if any(target == side.path.resolve() for item in comparisons for side in (item.baseline, item.treatment)):
+            raise VallyError(f"'{output}' is compared", where="--output", hints=["name another file"])
 
     def _comparisons(self) -> Iterator[Comparison]:
         options, cwd = self._options, self._context.cwd
