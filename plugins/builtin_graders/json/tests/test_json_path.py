@@ -101,3 +101,13 @@ def test_a_document_too_deep_for_a_query_is_an_error(grade_output: Any) -> None:
 )
 def test_configs_that_are_refused(problem: Any, config: dict[str, Any], message: str) -> None:
     assert problem("json-path", config).startswith(message)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(("function", "pattern"), [("match", "(a|a|aa)+"), ("search", "^(a|a|aa)+$")])
+def test_a_slow_pattern_is_an_error(grade_output: Any, function: str, pattern: str) -> None:
+    config = {"query": f"$[?{function}(@, '{pattern}')]", "exists": True}
+    result = grade_output("json-path", config, json.dumps(["a" * 60 + "b"]))
+    assert result.status == "error"
+    assert result.evidence.startswith("Regex timed out after 5s: /")
+    assert pattern in result.evidence

@@ -6,6 +6,7 @@ import pytest
 
 from vally_grader_json.query import query_problem, selected
 
+PATTERN_TEXTS = ["a\nb", "a\u2028b", "a\U0001f600b", "a-b", "a.b", "a.b\n"]
 DOCUMENT = {
     "a": [1, 2, {"b": None, "c": True, "d": "x"}],
     "o": {"j": 1, "k": 2},
@@ -19,6 +20,7 @@ DOCUMENT = {
     "n": [5, 3, 1],
     "t": [{"x": 1}, {"x": 1.0}, {"x": True}, {"x": "1"}, {"x": None}, {"y": 0}],
     "m": [{"k": "abc"}, {"k": "xabcx"}, {"k": "ABC"}, {"k": 7}],
+    "p": {str(number): text for number, text in enumerate(PATTERN_TEXTS)},
     "u": ["\U0001f600", "é"],
 }
 
@@ -99,6 +101,18 @@ SELECTIONS = [
     ("$.u[?match(@, '\\\\p{L}')]", ["é"]),
     ("$.u[?match(@, '.')]", ["\U0001f600", "é"]),
     ("$.m[?match(@.k, '(')]", []),
+    # RFC 9485: what the patterns mean
+    ("$.p[?match(@, 'a.b')]", ["a\u2028b", "a\U0001f600b", "a-b", "a.b"]),
+    ("$.p[?match(@, 'a[.]b')]", ["a.b"]),
+    (r"$.p[?match(@, 'a\\.b')]", ["a.b"]),
+    (r"$.p[?match(@, 'a\\-b')]", ["a-b"]),
+    (r"$.p[?match(@, 'a[\\-\\.]b')]", ["a-b", "a.b"]),
+    ("$.p[?match(@, 'a.b|nothing')]", ["a\u2028b", "a\U0001f600b", "a-b", "a.b"]),
+    ("$.p[?search(@, '^a-|nothing')]", ["a-b"]),
+    ("$.p[?search(@, '[.]b$')]", ["a.b"]),
+    ("$.m[?search(@.k, @.k)]", [{"k": "abc"}, {"k": "xabcx"}, {"k": "ABC"}]),
+    ("$.m[?search(@.k, '(?i)abc')]", []),
+    ("$.m[?search(@.k, '')]", [{"k": "abc"}, {"k": "xabcx"}, {"k": "ABC"}]),
     # 2.5: segments
     ("$.n[0,2]", [5, 1]),
     ("$.n[0,0]", [5, 5]),

@@ -6,10 +6,12 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
+import attrs
 from jsonschema import Draft202012Validator, FormatChecker, ValidationError
 from jsonschema.validators import extend
 
 from vally import Regex, compile_regex
+from vally_grader_json.unevaluated import unevaluated_error, unevaluated_names
 
 Errors = Iterator[ValidationError]
 
@@ -17,14 +19,18 @@ Errors = Iterator[ValidationError]
 @cache
 def validator_class() -> Any:
     """The validator of draft 2020-12 with these keywords."""
-    return extend(  # type: ignore[no-untyped-call]  # its stub has no types
+    extended: Any = extend(  # type: ignore[no-untyped-call]  # its stub has no types
         Draft202012Validator,
         {
             "pattern": _pattern,
             "patternProperties": _pattern_properties,
             "additionalProperties": _additional_properties,
+            "unevaluatedProperties": _unevaluated_properties,
         },
     )
+    # The library's way would go back to its own keywords in every part that has a `$schema`.
+    extended.evolve = attrs.evolve
+    return extended
 
 
 def check_against_metaschema(schema: Any) -> None:
@@ -67,6 +73,17 @@ def _additional_properties(validator: Any, allowed: Any, instance: Any, schema: 
     elif not allowed and extras:
         names = ", ".join(repr(name) for name in extras)
         yield ValidationError(f"Additional properties are not allowed ({names} {_were(extras)} unexpected)")
+
+
+def _unevaluated_properties(validator: Any, part: Any, instance: Any, _: Any) -> Errors:
+    if validator.is_type(instance, "object"):
+        names = unevaluated_names(validator, part, instance, _matches)
+        if names:
+            yield unevaluated_error(part, names)
+
+
+def _matches(pattern: str, name: str) -> bool:
+    return schema_regex(pattern).search(name) is not None
 
 
 def _were(names: list[str]) -> str:

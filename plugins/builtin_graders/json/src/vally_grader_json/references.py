@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -33,8 +32,6 @@ class _Walk:
     places: Mapping[int, Steps]
     pending: list[tuple[Resource[Any], Any]]
     seen: set[int] = field(default_factory=set)
-    patterns: list[tuple[Steps, str]] = field(default_factory=list)
-    unevaluated: bool = False
 
     def add(self, schema: Resource[Any], resolver: Any) -> None:
         if id(schema.contents) not in self.seen:
@@ -54,7 +51,7 @@ def incomplete_part(schema: Mapping[str, Any]) -> SchemaProblem | None:
             problem = _look_at(walk, found, resolver)
             if problem is not None:
                 return problem
-    return _mixed_patterns(walk)
+    return None
 
 
 def _places(value: Any, steps: Steps) -> Iterator[tuple[int, Steps]]:
@@ -69,8 +66,7 @@ def _places(value: Any, steps: Steps) -> Iterator[tuple[int, Steps]]:
 
 def _look_at(walk: _Walk, schema: Resource[Any], resolver: Any) -> SchemaProblem | None:
     contents, steps = schema.contents, walk.places[id(schema.contents)]
-    walk.unevaluated = walk.unevaluated or "unevaluatedProperties" in contents
-    problem = _bad_pattern(walk, contents, steps)
+    problem = _bad_pattern(contents, steps)
     for keyword in ("$ref", "$dynamicRef"):
         if problem is None and keyword in contents:
             problem = _follow(walk, contents[keyword], resolver, (*steps, keyword))
@@ -96,9 +92,8 @@ def _follow(walk: _Walk, reference: str, resolver: Any, steps: Steps) -> SchemaP
     return None
 
 
-def _bad_pattern(walk: _Walk, contents: Mapping[str, Any], steps: Steps) -> SchemaProblem | None:
+def _bad_pattern(contents: Mapping[str, Any], steps: Steps) -> SchemaProblem | None:
     found = [((*steps, "patternProperties", pattern), pattern) for pattern in contents.get("patternProperties", ())]
-    walk.patterns += found
     if "pattern" in contents:
         found.append(((*steps, "pattern"), contents["pattern"]))
     for place, pattern in found:
@@ -108,14 +103,4 @@ def _bad_pattern(walk: _Walk, contents: Mapping[str, Any], steps: Steps) -> Sche
             return SchemaProblem(place, f"is not a regular expression: {error.message}")
         except RegexError as error:
             return SchemaProblem(place, f"cannot be used as a regular expression: {error}")
-    return None
-
-
-def _mixed_patterns(walk: _Walk) -> SchemaProblem | None:
-    # For this keyword alone the library matches names with Python's expressions.
-    for place, pattern in walk.patterns if walk.unevaluated else ():
-        try:
-            re.compile(pattern)
-        except re.error as error:
-            return SchemaProblem(place, f"cannot be used together with 'unevaluatedProperties': {error}")
     return None
