@@ -173,3 +173,34 @@ def test_what_plugins_print_is_kept_from_machine_output_in_process_too(tmp_path:
     assert [json.loads(line)["type"] for line in result.stdout.splitlines()] == ["trial-result", "run-summary"]
     assert "printed by a factory" in result.stderr
     assert "printed by a grader" in result.stderr
+
+
+NAN, FINITE = float("nan"), "a number between -(2^53 - 1) and 2^53 - 1, got .nan"
+UNREADABLE = [
+    ({"type": "completed", "config": 5}, "'config' must be a mapping, got 5"),
+    ({"type": "max-repeat", "config": [1]}, "'config' must be a mapping, got a list"),
+    ({"type": "exit-success", "config": {"more": [{"deep": NAN}]}}, f"'more[0].deep' must be {FINITE}"),
+    ({"type": "json-path", "config": {"query": "$.a", "equals": NAN}}, f"'equals' must be {FINITE}"),
+    ({**SAYS_HELLO, "turn": "0"}, "'turn' must be an integer >= 0"),
+    (
+        {**SAYS_HELLO, "scope": 5},
+        "'scope' must be all, main, subagents, an agent name or {agent: name or list of names}",
+    ),
+    ({**SAYS_HELLO, "scope": {"agnt": "x"}}, "unknown key 'agnt' in 'scope'"),
+    ({**SAYS_HELLO, "scope": "${ABSENT}"}, "'scope' has a placeholder without a value"),
+    ({**SAYS_HELLO, "required": "yes"}, "'required' must be true or false"),
+    ({**SAYS_HELLO, "weight": -1}, "'weight' must be a number >= 0"),
+]
+
+
+def test_nothing_is_graded_by_what_is_left_of_an_entry(tmp_path: Path) -> None:
+    stimuli = [{"name": "s", "prompt": "fine", "graders": [entry for entry, _ in UNREADABLE]}]
+    spec = json.dumps({"name": "e", "defaults": {"executor": "mock"}, "stimuli": stimuli}).replace("NaN", ".nan")
+    (tmp_path / "eval.yaml").write_text(spec)
+    result = evaluate(tmp_path, "--skip-validate")
+    assert result.exit_code == 1
+    details = result.records[0]["gradeResult"]["details"]
+    assert [item["status"] for item in details] == ["error"] * len(UNREADABLE)
+    assert [item["metadata"]["error"]["kind"] for item in details] == ["config"] * len(UNREADABLE)
+    for (entry, problem), item in zip(UNREADABLE, details, strict=True):
+        assert item["evidence"] == f"Invalid config for {entry['type']}: {problem}"

@@ -118,7 +118,11 @@ class Environment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraderEntry:
-    """One entry of the effective grader list. `constraint` is the constraint key it was made from."""
+    """One entry of the effective grader list. `constraint` is the constraint key it was made from.
+
+    `problem` is why a part of it could not be read: what is left says less than what was written, so that nothing
+    can be graded by it.
+    """
 
     type: str
     config: Mapping[str, object] = field(default_factory=_empty)
@@ -130,6 +134,7 @@ class GraderEntry:
     constraint: str | None = None
     position: Position | None = None
     pointer: str | None = None
+    problem: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

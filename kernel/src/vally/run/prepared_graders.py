@@ -73,6 +73,8 @@ def _prepare(host: PluginHost, entry: GraderEntry, spec_dir: Path) -> PreparedEn
     try:
         record: Any = host.require("grader", entry.type)
         prepared.record = record
+        if entry.problem is not None:
+            raise ConfigInvalid(entry.type, [entry.problem])
         prepared.config = host.parse_config(record, entry.config, lenient=True, spec_dir=spec_dir)
         prepared.problem = _unsupported(record, entry, prepared.config)
         prepared.grader = host.create(record)

@@ -9,7 +9,7 @@ from vally.errors import ConfigInvalid, PluginError
 from vally.spec.diagnostics import Place
 from vally.spec.loading import Loading
 from vally.spec.nodes import MappingNode, Node, ScalarNode
-from vally.spec.plain_values import read_plain
+from vally.spec.plain_values import read_plain, unreadable
 from vally.spec.positions import problem_key, problem_node
 from vally.spec.read_entry import ReadEntry
 from vally.spec.scalars import describe, is_null
@@ -32,14 +32,14 @@ def read_config(loading: Loading, entry: ReadEntry, node: MappingNode) -> None:
         parse_config(loading, entry, MappingNode(node.source, node.line, node.column, []), entry.place)
         return
     if isinstance(config, ScalarNode) and config.unresolved:
-        entry.valid = False
+        entry.lose(unreadable(config, "config"))
         return
     if not isinstance(config, MappingNode):
-        entry.report(loading.collector, f"'config' must be a mapping, got {describe(config)}", config, place)
+        entry.refuse(loading.collector, f"'config' must be a mapping, got {describe(config)}", config, place)
         return
     values = read_plain(config, place, loading.collector)
     if values is INVALID:
-        entry.valid = False
+        entry.lose(unreadable(config, ""))
         return
     entry.config = values
     parse_config(loading, entry, config, place)

@@ -13,6 +13,7 @@ from vally.spec.diagnostics import Collector, Place
 from vally.spec.grader_configs import parse_config, read_config
 from vally.spec.loading import Loading
 from vally.spec.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from vally.spec.plain_values import unreadable
 from vally.spec.read_entry import ReadEntry
 from vally.spec.scalars import is_null, scalar_value
 from vally.spec.sections import INVALID, Key, Table, wrong_type
@@ -129,8 +130,10 @@ def _read_fields(loading: Loading, entry: ReadEntry, node: MappingNode) -> None:
         if key.text not in ENTRY.keys:
             if not key.text.startswith("x-"):
                 _unknown_field(loading, entry, key)
-        elif is_null(value) or (isinstance(value, ScalarNode) and value.unresolved):
+        elif is_null(value):
             continue
+        elif isinstance(value, ScalarNode) and value.unresolved:
+            entry.lose(unreadable(value, key.text))
         elif key.text == "name":
             _read_name(loading, entry, value, place)
         else:
@@ -177,8 +180,9 @@ def _read_field(loading: Loading, entry: ReadEntry, key: str, node: Node, place:
         setattr(entry, key, value)
     elif key == "required" and is_yes_no(node):
         wrong_type(node, place.named("required"), loading.collector, "true or false", hint=BOOLEAN_HINT)
+        entry.lose("'required' must be true or false")
     else:
-        entry.report(loading.collector, f"'{key}' must be {_WANTED[key]}", node, place)
+        entry.refuse(loading.collector, f"'{key}' must be {_WANTED[key]}", node, place)
 
 
 def _scope(loading: Loading, entry: ReadEntry, node: Node, place: Place) -> str | Mapping[str, object] | None:
@@ -190,7 +194,7 @@ def _scope(loading: Loading, entry: ReadEntry, node: Node, place: Place) -> str 
         keys = [key for key, _ in node.entries if not key.text.startswith("x-")]
         unknown = next((key for key in keys if key.text != "agent"), None)
         if unknown is not None:
-            entry.report(
+            entry.refuse(
                 loading.collector, f"unknown key '{unknown.text}' in 'scope'", unknown, place.key(unknown.text)
             )
             return None
@@ -200,7 +204,7 @@ def _scope(loading: Loading, entry: ReadEntry, node: Node, place: Place) -> str 
         if texts and all(isinstance(text, str) and text.strip() for text in texts):
             return {"agent": texts if isinstance(agents, SequenceNode) else texts[0]}
     wanted = "'scope' must be all, main, subagents, an agent name or {agent: name or list of names}"
-    entry.report(loading.collector, wanted, node, place)
+    entry.refuse(loading.collector, wanted, node, place)
     return None
 
 

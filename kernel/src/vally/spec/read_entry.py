@@ -15,7 +15,10 @@ from vally.spec.nodes import MappingNode, Node
 
 @dataclass(slots=True)
 class ReadEntry:
-    """One entry as written. `parsed` is the validated config; `valid` tells that nothing was wrong with it."""
+    """One entry as written. `parsed` is the validated config; `valid` tells that nothing was wrong with it.
+
+    `problem` is the first one because of which something that was written is not in the fields here.
+    """
 
     node: Node
     place: Place
@@ -30,6 +33,7 @@ class ReadEntry:
     weight: float | None = None
     constraint: str | None = None
     valid: bool = True
+    problem: str | None = None
 
     def at(self, key: str) -> Node:
         """Where to report something about a field."""
@@ -72,9 +76,20 @@ class ReadEntry:
             constraint=self.constraint,
             position=Position(file=node.source.display, line=node.line, column=node.column),
             pointer=self.place.pointer,
+            problem=self.problem,
         )
 
     def report(self, collector: Collector, problem: str, at: Node, place: Place, *, hint: str | None = None) -> None:
         """Add `invalid-grader-config`."""
         collector.add("invalid-grader-config", at, place, hint=hint, type=self.type, problem=problem)
         self.valid = False
+
+    def refuse(self, collector: Collector, problem: str, at: Node, place: Place) -> None:
+        """Add `invalid-grader-config` for a part that cannot be read."""
+        self.report(collector, problem, at, place)
+        self.lose(problem)
+
+    def lose(self, problem: str) -> None:
+        """Remember that a part, which was reported already, cannot be read."""
+        self.valid = False
+        self.problem = self.problem or problem
