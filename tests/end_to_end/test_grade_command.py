@@ -273,7 +273,7 @@ def test_a_grader_error_is_an_error(tmp_path: Path) -> None:
             "graders": [CONTAINS, {"type": "file-exists", "config": {"path": "a"}}]}]}  # fmt: skip
     record = outcome()
     # Whole, however long it is, because the cause of an error stands at its end.
-    place = "/no" * 100 + "/such/place"
+    place = "/no" * 200 + "/such/place"
     record["trajectory"]["workDir"] = place
     result = regrade(tmp_path, input=lines(record), spec=spec)
     assert "⚠ greets (1/2 graders passed, 1 error(s))" in result.stdout

@@ -172,10 +172,11 @@ def test_errors_are_no_failures(project: ProjectBuilder) -> None:
 
 
 def test_what_kept_a_grader_from_a_verdict_is_shown_whole(project: ProjectBuilder) -> None:
-    program = "./" + "n" * 300
-    project.eval("demo", [{"name": "s", "golden_command": "true", "graders": [grader("run-command", command=program)]}])
-    (line,) = [line for line in oracle(project).stdout.splitlines() if "[run-command]" in line or program in line]
-    assert "…" not in line
+    said = json.dumps({"status": "error", "passed": False, "score": 0, "evidence": "why " * 200 + "the cause"})
+    program = grader("program", program="/bin/sh", args=["-c", f"echo '{said}'"])
+    project.eval("demo", [{"name": "s", "golden_command": "true", "graders": [program]}])
+    (line,) = [line for line in oracle(project).stdout.splitlines() if "⚠ program" in line]
+    assert line.endswith("why the cause")
 
 
 def test_apply_only_and_keep_the_workspace(project: ProjectBuilder) -> None:

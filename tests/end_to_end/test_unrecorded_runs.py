@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from pathlib import Path
@@ -30,3 +31,15 @@ def test_what_other_runs_sweep_is_dead(tmp_path: Path, monkeypatch: pytest.Monke
         sweep(tmp_path)
         assert list(tmp_path.iterdir()) == [directory]
     assert not list(tmp_path.iterdir())
+
+
+def test_where_files_cannot_be_locked_there_is_a_place_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    fcntl = pytest.importorskip("fcntl")
+
+    def refused(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refused)
+    with unrecorded_directory() as directory:
+        assert directory.is_dir()
+    assert not directory.exists()

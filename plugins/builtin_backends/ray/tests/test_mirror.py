@@ -12,6 +12,7 @@ import pytest
 from vally import BackendError, Trajectory
 from vally.testing import event, trajectory
 from vally_backend_ray.mirror import Homeward, checked_name, map_paths, map_texts, mirrored
+from vally_backend_ray.outcome import RemoteOutcome
 from vally_backend_ray.pickling import packed, unpacked
 
 ROOT = Path("/cache/bundles/k/fs")
@@ -66,6 +67,13 @@ def test_whether_data_holds_a_path_is_seen_in_its_bytes() -> None:
 @pytest.mark.parametrize("value", [{"a": 1}, MappingProxyType({"a": MappingProxyType({"b": (1,)})}), [Path("/x")]])
 def test_packing(value: Any) -> None:
     assert unpacked(packed(value)) == value
+
+
+def test_a_path_of_an_outcome_comes_home_as_a_path() -> None:
+    outcome = RemoteOutcome("success", work_dir=Path("/spool/a/run/w"), warnings=("left /spool/a/run/x",))
+    home: RemoteOutcome = map_texts(outcome, Homeward({"/spool/a/run": "/out"}).text)
+    assert (home.work_dir, home.warnings) == (Path("/out/w"), ("left /out/x",))
+    assert map_texts(outcome, lambda text: text) is outcome
 
 
 @pytest.mark.parametrize("name", ["../x", "/etc/passwd", "a/../../x", "", "."])
