@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -284,11 +285,36 @@ def test_the_wait_may_be_a_date() -> None:
         assert least <= found <= 60
 
 
+@pytest.mark.parametrize(
+    ("answer", "message", "retryable"),
+    [
+        ({"error": {"message": "slow down", "code": 429}}, "HTTP 429: slow down", True),
+        ({"error": {"message": "no credit", "code": 402}, "choices": []}, "HTTP 402: no credit", False),
+        ({"error": {"message": "s3cret-value is bad", "code": "odd"}}, "HTTP 502: <redacted> is bad", True),
+        ({"error": "gone"}, "HTTP 502: gone", True),
+        ({"type": "error", "error": {"type": "overloaded_error", "message": "busy"}}, "HTTP 502: busy", True),
+        ({"status": "failed", "error": {"code": "server_error", "message": "oh"}, "output": []}, "HTTP 502: oh", True),
+    ],
+)
+def test_an_error_in_an_answer_of_its_own(answer: dict[str, Any], message: str, retryable: bool) -> None:
+    found = EndpointError.of_answer(answer, json.dumps(answer), {}, ["s3cret-value"])
+    assert found is not None
+    assert (found.message, found.retryable) == (message, retryable)
+
+
+@pytest.mark.parametrize("said", [{"choices": [{}]}, {"output": [{}]}, {"content": [{}]}])
+def test_an_answer_with_content_is_no_error(said: dict[str, Any]) -> None:
+    assert EndpointError.of_answer({"error": "unimportant", **said}, "", {}) is None
+    assert EndpointError.of_answer({"error": None}, "", {}) is None
+
+
 def test_a_broken_connection_tells_its_first_cause() -> None:
     error = RuntimeError("wrapped")
     error.__cause__ = ConnectionResetError("reset by s3cret-value")
     found = EndpointError.of_connection(error, ["s3cret-value"])
     assert (found.message, found.retryable) == ("connection failed: reset by <redacted>", True)
+    alone = EndpointError.of_connection(OSError("no route to s3cret-value"), ["s3cret-value"])
+    assert alone.message == "connection failed: no route to <redacted>"
     assert EndpointError.of_connection(TimeoutError()).message == "connection failed: TimeoutError"
 
 

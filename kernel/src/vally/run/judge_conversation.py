@@ -43,6 +43,10 @@ class JudgeAnswer:
     cost: Cost | None = None
 
 
+_CONTENT_KEYS = ("choices", "output", "content")
+"""Where answers of chat completions, responses and messages have what was said."""
+
+
 class EndpointError(Exception):
     """The endpoint gave no answer. The message is one line without secrets.
 
@@ -80,6 +84,21 @@ class EndpointError(Exception):
         )
 
     @classmethod
+    def of_answer(
+        cls, answer: Mapping[str, Any], body: str, headers: Mapping[str, str], secrets: Sequence[str] = ()
+    ) -> EndpointError | None:
+        """The error that stands in an answer of its own, as routers of models tell that of the model behind them.
+
+        None when the answer has content. An error that names no HTTP status counts as one of the gateway, 502.
+        """
+        error = answer.get("error")
+        if not error or any(answer.get(key) for key in _CONTENT_KEYS):
+            return None
+        code = error.get("code") if isinstance(error, Mapping) else None
+        status = code if isinstance(code, int) and 400 <= code <= 599 else 502
+        return cls.of_status(status, body, headers, secrets)
+
+    @classmethod
     def of_connection(cls, error: BaseException, secrets: Sequence[str] = ()) -> EndpointError:
         """The error of a connection that could not be made, or broke."""
         chain = [error]
@@ -88,7 +107,9 @@ class EndpointError(Exception):
         # The deepest exception with a text says most; libraries put general words around it.
         texts = [_one_line(str(item), secrets) for item in chain[1:]]
         text = next((text for text in reversed(texts) if text), None)
-        return cls(f"connection failed: {text or str(error) or type(chain[-1]).__name__}", retryable=True)
+        return cls(
+            f"connection failed: {text or _one_line(str(error), secrets) or type(chain[-1]).__name__}", retryable=True
+        )
 
 
 class JudgeConversation(Protocol):

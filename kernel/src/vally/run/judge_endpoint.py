@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
@@ -123,6 +124,9 @@ async def posted_json(
         raise EndpointError("the endpoint's answer is not JSON") from error
     if not isinstance(answer, dict):
         raise EndpointError("the endpoint's answer is not a JSON object")
+    told = EndpointError.of_answer(answer, json.dumps(answer), {}, known)
+    if told is not None:
+        raise told
     return answer
 
 

@@ -107,12 +107,9 @@ class Endpoint:
             answer = None
         if not isinstance(answer, dict):
             raise unreadable("the endpoint's answer is not a JSON object", response.text)
-        error = answer.get("error")
-        if error and not answer.get("choices"):
-            # Routers of models put the error of the model behind them into an answer of their own.
-            code = error.get("code") if isinstance(error, dict) else None
-            status = code if isinstance(code, int) and 400 <= code <= 599 else 502
-            raise EndpointError.of_status(status, response.text, response.headers, self._secrets)
+        error = EndpointError.of_answer(answer, response.text, response.headers, self._secrets)
+        if error is not None:
+            raise error
         return answer
 
 
