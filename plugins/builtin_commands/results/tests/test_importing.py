@@ -130,12 +130,23 @@ def test_a_bad_line_fails_its_run_and_no_other(kit: Any, trials: Any, summary: A
     assert (rows(kit, schema.runs), rows(kit, schema.outcomes)) == (1, 1)
 
 
-def test_a_torn_last_line_of_a_killed_run_is_left_out(kit: Any, trials: Any) -> None:
+@pytest.mark.parametrize("end", ["", "\n", "\n\n \n"])
+def test_a_torn_last_line_of_a_killed_run_is_left_out(kit: Any, trials: Any, end: str) -> None:
     path = kit.run(records=trials)
-    path.write_text(path.read_text() + '{"type": "trial-res')
+    path.write_text(path.read_text() + '{"type": "trial-res' + end)
     done = kit.ingest()
     assert (results(done), done.outcomes) == (["imported"], 5)
     assert done.warnings == ["runs/one/results.jsonl: line 6 is torn and was left out"]
+
+
+@pytest.mark.parametrize(("end", "message"), [("", "the last line is torn"), ("\n", "line 7: not valid JSON")])
+def test_a_torn_line_after_the_summary_fails_the_run(
+    kit: Any, trials: Any, summary: Any, end: str, message: str
+) -> None:
+    path = kit.run(records=[*trials, summary()])
+    path.write_text(path.read_text() + '{"type": "trial-res' + end)
+    (run,) = kit.ingest().runs
+    assert (run.result, message in run.message) == ("failed", True)
 
 
 def test_a_run_that_fails_in_the_middle_leaves_nothing(kit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,6 +220,28 @@ def test_the_variants_of_an_experiment_are_runs_of_a_group(kit: Any, trials: Any
     assert [item["variant"] for item in siblings] == ["off", "on", "unselected"]
     # A variant directory named by itself is the same run.
     assert results(kit.ingest("runs/x/on")) == ["unchanged"]
+
+
+def test_a_variant_whose_file_was_cut_never_wins(kit: Any, trials: Any, summary: Any) -> None:
+    experiment(kit, trials, summary)
+    kit.write("runs/x/run-manifest.json", text=json.dumps({"startedAt": "2026-07-24T01:00:00.000Z"}))
+    block = {"name": "skill-check", "runId": "exp-1", "variant": "on", "evalFile": "e", "baseline": "off"}
+    keys = [f"e::on::gpt-x::s::trial-{index}" for index in range(len(trials))]
+    records = [
+        {**item, "variant": "on", "experiment": block, "itemId": key} for item, key in zip(trials, keys, strict=True)
+    ]
+    head = {"runId": "exp-1", "name": "skill-check", "baseline": "off", "variantNames": ["off", "on", "unselected"]}
+    manifest = {
+        "experiment": head, "shard": {"index": 1, "count": 1}, "selectedShardKeys": keys, "completedShardKeys": keys,
+    }  # fmt: skip
+    kit.write("runs/x/shard-manifest.json", text=json.dumps(manifest))
+    # Killed before the summary, but all is there.
+    kit.run("runs/x/on", records)
+    kit.ingest()
+    kit.run("runs/x/on", records[:2])
+    done = {run.source: (run.result, run.message) for run in kit.ingest().runs}
+    assert done["runs/x/on"] == ("unchanged", "older than what is stored")
+    assert rows(kit, schema.outcomes) == 10
 
 
 def test_comparisons_are_imported_once(kit: Any, trials: Any, summary: Any) -> None:

@@ -23,11 +23,12 @@ class BadRun(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line with its number (from 1); `record` is None for a last line that was torn."""
+    """One line with its number (from 1); `record` is None for a last line that is none, and `problem` says why."""
 
     number: int
     raw: bytes
     record: Mapping[str, Any] | None
+    problem: str = ""
 
 
 @dataclass(slots=True)
@@ -42,6 +43,7 @@ class RunFacts:
     earliest: str | None = None
     has_regraded: bool = False
     repeated: frozenset[str] = field(default_factory=frozenset)
+    recorded: frozenset[str] = field(default_factory=frozenset)
     torn: str | None = None
 
     @property
@@ -93,7 +95,8 @@ class RunFacts:
             return True
         manifest, variant = self.found.experiment.manifest, self.variant
         selected = [key for key in items(manifest.get("selectedShardKeys")) if _variant_of(key) == variant]
-        completed = set(items(manifest.get("completedShardKeys")))
+        # A file that was cut holds less than its manifest says.
+        completed = self.recorded.intersection(map(str, items(manifest.get("completedShardKeys"))))
         return bool(selected) and completed.issuperset(selected)
 
     @property
@@ -116,11 +119,13 @@ def read_facts(found: FoundRun) -> RunFacts:
     facts = RunFacts(found)
     digest = hashlib.sha256()
     seen: dict[str, int] = {}
+    problem = ""
     for line in lines(found, digest):
         facts.size += len(line.raw)
         record = line.record
         if record is None:
             facts.torn = f"{found.source}/results.jsonl: line {line.number} is torn and was left out"
+            problem = line.problem
         elif record.get("type") == "run-summary":
             facts.summary = record
         elif is_outcome(record):
@@ -136,8 +141,9 @@ def read_facts(found: FoundRun) -> RunFacts:
                 moment = _normal(started)
                 facts.earliest = moment if facts.earliest is None else min(facts.earliest, moment)
     if facts.torn is not None and facts.summary is not None:
-        raise BadRun(f"{found.source}/results.jsonl: the last line is torn")
+        raise BadRun(problem)
     facts.sha256 = digest.hexdigest()
+    facts.recorded = frozenset(seen)
     facts.repeated = frozenset(name for name, count in seen.items() if count > 1)
     return facts
 
@@ -157,11 +163,12 @@ def _normal(value: str) -> str:
 def lines(found: FoundRun, digest: Any = None) -> Iterator[Line]:
     """The lines of a results file; raises `BadRun` for one that is no record.
 
-    A last line without its line end that is no record is torn: it is given without a record.
+    A last line that is no JSON is torn: it is given without a record.
     """
     path = found.path
     if path.stat().st_size > FILE_BYTES:
         raise BadRun(f"{found.source}/results.jsonl is larger than {FILE_BYTES // 1024**3} GiB")
+    torn: Line | None = None
     with path.open("rb") as file:
         number = 0
         while raw := file.readline(LINE_BYTES + 1):
@@ -171,17 +178,27 @@ def lines(found: FoundRun, digest: Any = None) -> Iterator[Line]:
             if digest is not None:
                 digest.update(raw)
             stripped = raw.strip(b" \t\r\n\xef\xbb\xbf")
-            if stripped:
-                yield _line(found, number, raw, stripped)
+            if not stripped:
+                continue
+            if torn is not None:
+                raise BadRun(torn.problem)
+            line = _line(found, number, raw, stripped)
+            if line.record is None:
+                torn = line
+            else:
+                yield line
+    if torn is not None:
+        yield torn
 
 
 def _line(found: FoundRun, number: int, raw: bytes, stripped: bytes) -> Line:
+    at = f"{found.source}/results.jsonl"
     try:
         record = parse_json(stripped)
     except ValueError as error:
-        if not raw.endswith(b"\n"):
-            return Line(number, raw, None)
-        raise BadRun(f"{found.source}/results.jsonl: line {number}: not valid JSON: {error}") from error
+        is_ended = raw.endswith(b"\n")
+        problem = f"{at}: line {number}: not valid JSON: {error}" if is_ended else f"{at}: the last line is torn"
+        return Line(number, raw, None, problem)
     if not isinstance(record, dict):
-        raise BadRun(f"{found.source}/results.jsonl: line {number}: not a JSON object")
+        raise BadRun(f"{at}: line {number}: not a JSON object")
     return Line(number, stripped, record)
