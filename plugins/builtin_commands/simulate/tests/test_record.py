@@ -22,7 +22,7 @@ Simulate = Callable[..., CliResult]
 
 
 def called(
-    number: int, name: str, arguments: Any, result: Any, *, server: str | None = "db", **fields: Any
+    number: int | str, name: str, arguments: Any, result: Any, *, server: str | None = "db", **fields: Any
 ) -> list[Any]:
     call_id = str(number)
     call = event("tool_call", tool_name=name, tool_call_id=call_id, arguments=arguments, mcp_server=server)
@@ -62,6 +62,26 @@ def overrides(result: CliResult) -> list[dict[str, Any]]:
     assert result.exit_code == 0, result.stderr
     found: list[dict[str, Any]] = yaml.safe_load(result.stdout)["simulation"]["tool_overrides"]
     return found
+
+
+def test_a_call_id_that_is_used_again(simulate: Simulate) -> None:
+    calls = [
+        *called(1, "db-query", {"sql": "one"}, "first"),
+        *called(1, "db-query", {"sql": "two"}, None),
+        *called(1, "db-query", {"sql": "three"}, "third"),
+    ]
+    result = simulate(calls=calls)
+    assert [(item["arguments"]["sql"], item["result"]) for item in overrides(result)] == [
+        ("one", "first"),
+        ("three", "third"),
+    ]
+    assert result.stderr.count("a call of 'db-query' has no result and is left out") == 1
+
+
+def test_calls_without_an_id_have_no_result(simulate: Simulate) -> None:
+    calls = [*called("", "db-query", {"sql": "one"}, "first"), *called("", "db-query", {"sql": "two"}, "second")]
+    result = simulate(calls=calls)
+    assert (result.exit_code, "a call of 'db-query' has no result and is left out" in result.stderr) == (1, True)
 
 
 def test_the_tools_of_mcp_servers(simulate: Simulate) -> None:

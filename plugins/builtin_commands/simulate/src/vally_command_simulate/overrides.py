@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -68,15 +68,15 @@ class Recorder:
             kept[call.key] = call
 
     def _calls(self, events: Sequence[Event]) -> Iterator[RecordedCall]:
-        results = {_id(event): event.data for event in events if event.type == "tool_result"}
-        for event in events:
+        results = _results(events)
+        for position, event in enumerate(events):
             if event.type != "tool_call":
                 continue
             name, server = _text(event.data.get("toolName")), _text(event.data.get("mcpServer")) or None
             tool = plain_name(name, server)
             if not (self.wanted(name) or self.wanted(tool) if self.wanted else server is not None):
                 continue
-            result = results.get(_id(event))
+            result = results.get(position)
             if result is None or result.get("success") is False:
                 why = "has no result" if result is None else "failed"
                 self.warnings.append(f"a call of '{name}' {why} and is left out")
@@ -110,6 +110,19 @@ def plain_name(name: str, server: str | None) -> str:
         if rest.startswith(prefix) and len(rest) > len(prefix):
             return rest[len(prefix) :]
     return name
+
+
+def _results(events: Sequence[Event]) -> dict[int, Mapping[str, Any]]:
+    """The results by the positions of their calls; some agents use a call id again in another turn, or none at all."""
+    waiting: dict[tuple[str | None, str], int] = {}
+    results: dict[int, Mapping[str, Any]] = {}
+    for position, event in enumerate(events):
+        key = _id(event)
+        if event.type == "tool_call" and key[1]:
+            waiting[key] = position
+        elif event.type == "tool_result" and key in waiting:
+            results[waiting.pop(key)] = event.data
+    return results
 
 
 def _id(event: Event) -> tuple[str | None, str]:
