@@ -20,7 +20,7 @@ from pathlib import Path
 from vally_backend_local.scratch import make_scratch
 temporary = Path(sys.argv[1])
 scratch = make_scratch(temporary, keep_workspaces=sys.argv[2] == "keep")
-for kind in ("eval", "trial"):
+for kind in ("around", "trial"):
     (temporary / f"vally-{kind}-{scratch.token}0001" / "deep").mkdir(parents=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -36,7 +36,7 @@ def age(temporary: Path) -> None:
         os.utime(path, (time.time() - 600, time.time() - 600))
 
 
-@pytest.mark.parametrize(("keep", "kinds"), [("keep", {"eval"}), ("remove", set())])
+@pytest.mark.parametrize(("keep", "kinds"), [("keep", {"around"}), ("remove", set())])
 def test_a_killed_run_is_swept(tmp_path: Path, keep: str, kinds: set[str]) -> None:
     kill_a_run(tmp_path, keep)
     sweep(tmp_path)
@@ -48,8 +48,8 @@ def test_a_killed_run_is_swept(tmp_path: Path, keep: str, kinds: set[str]) -> No
 
 def test_a_living_run_is_not(tmp_path: Path) -> None:
     scratch = make_scratch(tmp_path, keep_workspaces=False)
-    (tmp_path / f"vally-eval-{scratch.token}0001").mkdir()
-    (tmp_path / "vally-eval-unknown").mkdir()
+    (tmp_path / f"vally-around-{scratch.token}0001").mkdir()
+    (tmp_path / "vally-around-unknown").mkdir()
     age(tmp_path)
     sweep(tmp_path)
     assert len(list(tmp_path.iterdir())) == 3
@@ -70,11 +70,11 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
     precious.chmod(0o755)
     kill_a_run(tmp_path, "remove")
     token = next(tmp_path.glob("vally-run-*")).name.removeprefix("vally-run-")
-    (tmp_path / f"vally-eval-{token}0002").symlink_to(precious)
+    (tmp_path / f"vally-around-{token}0002").symlink_to(precious)
     age(tmp_path)
     sweep(tmp_path)
     assert (precious / "deep").is_dir()
-    remove_tree(tmp_path / f"vally-eval-{token}0002")
+    remove_tree(tmp_path / f"vally-around-{token}0002")
     assert precious.stat().st_mode & 0o777 == 0o755
     assert [path.name for path in tmp_path.iterdir()] == ["precious"]
 
@@ -142,7 +142,7 @@ def test_processes_and_directories_of_a_killed_program_go_at_once(tmp_path: Path
     with subprocess.Popen([sys.executable, "-c", TRIAL, str(tmp_path)], stdout=subprocess.PIPE, text=True) as program:
         assert program.stdout is not None
         trial_id = program.stdout.readline().strip()
-        assert any(path.name.startswith("vally-eval-") for path in temporary.iterdir())
+        assert any(path.name.startswith("vally-around-") for path in temporary.iterdir())
         program.kill()
     with process_sentinel(trial_id, patience=30):
         until = time.monotonic() + 30

@@ -107,6 +107,7 @@ def test_workspaces_are_kept_when_the_run_says_so(bench) -> None:
     assert bench.files_below(outcome.work_dir) == {"a": "a"}
     (outcome.work_dir / "a").unlink()
     outcome.work_dir.rmdir()
+    outcome.work_dir.parent.rmdir()
 
 
 def test_in_place_nothing_is_cleared(bench, tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import stat
+import subprocess
 import time
 from pathlib import Path
 
@@ -66,11 +68,27 @@ def test_directories_tell_nothing_and_are_private(bench) -> None:
     seen: dict[str, object] = {}
     bench.run(bench.stimulus(), ScriptedExecutor([look(seen)]))
     work_dir, trial_dir = seen["work_dir"], seen["trial_dir"]
-    assert work_dir.parent == trial_dir.parent == bench.temporary.resolve()
+    assert work_dir.parent.parent == trial_dir.parent == bench.temporary.resolve()
     assert work_dir.name.startswith("vally-eval-")
-    assert not {"stimulus", "eval.yaml", "item"} & set(work_dir.name.split("-")[2:])
+    assert not {"stimulus", "eval.yaml", "item"} & {*work_dir.name.split("-"), *work_dir.parent.name.split("-")}
     assert seen["modes"] == {"work_dir": 0o700, "trial_dir": 0o700}
     assert seen["files"] == []
+
+
+def test_nothing_of_anybody_lies_around_a_workspace(bench, tmp_path: Path) -> None:
+    precious = tmp_path / "tmp" / "precious"
+    precious.write_text("precious")
+
+    def clear(_, options):
+        assert [path.name for path in options.work_dir.parent.iterdir()] == [options.work_dir.name]
+        script = "rm -rf ../*; mkdir -p ../more; echo x > ../more/x"
+        subprocess.run(["sh", "-c", script], cwd=options.work_dir, check=True)
+
+    outcome = bench.run(bench.stimulus(), ScriptedExecutor([clear]))
+    assert outcome.status == "success"
+    assert precious.read_text() == "precious"
+    precious.unlink()
+    assert bench.left() == []
 
 
 def test_everything_is_staged_in_order(bench) -> None:
@@ -111,7 +129,7 @@ def test_commands_see_the_environment_of_the_environment_only(bench) -> None:
     lines = dict(line.split("=", 1) for line in outcome.grade.details[0].metadata["stdout"].splitlines())
     agent = seen["env"]
     assert lines["FROM_PROCESS"] == lines["SHARED"] == "1"
-    assert lines["GIT_CEILING_DIRECTORIES"] == str(bench.temporary.resolve())
+    assert Path(lines["GIT_CEILING_DIRECTORIES"]).parent == bench.temporary.resolve()
     assert (lines["VALLY_TRIAL"], lines["EVALUATE_SEED"]) == (agent["VALLY_TRIAL"], "7")
     assert not {"AGENT_ONLY", "VALLY_CONFIG", "EVALUATE_WORKSPACE", "evaluate_assets"} & set(lines)
     assert lines["EVALUATE_ASSETS"] == agent["EVALUATE_ASSETS"] == outcome.trajectory.assets_dir
@@ -414,9 +432,9 @@ def test_a_directory_that_stays_is_named_after_three_tries(bench, monkeypatch) -
         outcome = bench.run(bench.stimulus(bench.shell("echo > left.txt")))
     assert outcome.status == "success"
     assert len(tries) == 6
-    assert bench.cleaned[0] == f"'{outcome.work_dir}' could not be removed: Operation not permitted"
+    assert bench.cleaned[0] == f"'{outcome.work_dir.parent}' could not be removed: Operation not permitted"
     for path in bench.temporary.iterdir():
-        path.rmdir()
+        shutil.rmtree(path)
 
 
 def test_servers_are_resolved_for_the_trial(bench) -> None:

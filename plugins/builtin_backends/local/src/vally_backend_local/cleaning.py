@@ -36,6 +36,8 @@ async def clean_up(
         await runners.kill_all()
     if trial_id is not None:
         warnings += await _tell_executor(options, trial_id, keep)
+    if spare is not None and directories.workspace.parent in directories.removable:
+        spare.keep(directories.workspace)
     left = await _remove([path for path in directories.removable if spare is None or not spare.keep(path)])
     if runners is not None and not left:
         runners.close()

@@ -22,6 +22,9 @@ class TrialDirectories:
     `aside` is for what confined processes see under another name only, such as their `/tmp`: a name that they could
     change would be followed when the next of them is started. It is made when it is first needed, too.
 
+    Around a workspace of vally's own lies a directory with nothing else in it, so that `..` leads an agent to no other
+    trial, and to nothing of the user's.
+
     `removable` are the directories that go with the trial, `at_death` those that go when vally dies meanwhile, the
     scratch directory of the run among them. In those of `owned` only its processes work.
     """
@@ -86,31 +89,32 @@ def make_directories(
     """
     token = run_token + secrets.token_hex(4)
     trial = temporary / f"vally-trial-{token}"
+    around = temporary / f"vally-around-{token}"
     try:
         spare.make(trial)
         try:
-            workspace = _workspace(choice, temporary / f"vally-eval-{token}", kept, spare)
+            workspace = _workspace(choice, around / f"vally-eval-{token}", kept, spare)
         except BaseException:
-            trial.rmdir()
+            remove_directories([around, trial])
             raise
     except OSError as error:
         raise from_os_error(error, "make the directories of the trial") from error
-    mine = not choice.in_place
     aside = trial.with_name(f"{trial.name}-aside")
-    goes = mine and choice.path is None and not (keep or choice.keep)
-    removable = (workspace, trial, aside) if goes else (trial, aside)
+    goes = choice.path is None and not (keep or choice.keep)
+    removable = (around, trial, aside) if goes else (trial, aside)
     return TrialDirectories(
         workspace=workspace,
         trial=trial,
         aside=aside,
         removable=removable,
         at_death=(*removable, scratch_directory(temporary, run_token)),
-        owned=(workspace, trial) if mine else (trial,),
+        owned=(trial,) if choice.in_place else (around if choice.path is None else workspace, trial),
     )
 
 
 def _workspace(choice: WorkspaceChoice, temporary: Path, kept: KeptWorkspaces, spare: SpareDirectories) -> Path:
     if choice.path is None:
+        spare.make(temporary.parent)
         spare.make(temporary)
         return temporary
     if not choice.in_place:

@@ -70,7 +70,7 @@ def _sweep_run(temporary: Path, directory: Path) -> None:
         if not lock_file(lock, exclusive=True):
             return
         token = directory.name.removeprefix(PREFIX)
-        kinds = ("trial",) if (directory / KEEP).exists() else ("trial", "eval")
+        kinds = ("trial",) if (directory / KEEP).exists() else ("trial", "around")
         for kind in kinds:
             for path in _own_directories(temporary, f"vally-{kind}-{token}"):
                 with contextlib.suppress(OSError):
