@@ -83,10 +83,11 @@ def test_a_network_by_its_name(project: Project, engine: Engine) -> None:
 
 def test_a_network_that_does_not_exist_is_told(project: Project) -> None:
     project.write(project.stimulus("echo hi"))
-    project.evaluate(*args("network=no-such-network"))
-    (record,) = project.records()
-    assert record["errorInfo"]["code"] == "agent-start-failed"
-    assert "no-such-network" in record["errorInfo"]["message"]
+    result = project.evaluate(*args("network=no-such-network"))
+    assert result.exit_code == 1
+    assert "has no network 'no-such-network'" in result.stderr
+    assert "networks: " in result.stderr
+    assert not (project.root / "out").exists()
 
 
 def test_an_agent_whose_memory_was_full_is_told_as_such(project: Project) -> None:
