@@ -281,6 +281,20 @@ def test_how_claude_may_end(facts: dict[str, Any], end: str | None, error: str |
     assert (turn.end_reason, turn.error, turn.status) == (end, error, facts.get("api_error_status"))
 
 
+def test_an_answer_of_claude_that_only_the_result_tells() -> None:
+    turn = parse("claude", claude_result(result="Total cost: $0.10"))
+    assert [event.type for event in known(turn.events)] == ["turn_start", "assistant_message", "turn_end"]
+    assert of_type(turn, "assistant_message") == [{"content": "Total cost: $0.10"}]
+    assert of_type(parse("claude", claude_result(result="no", is_error=True)), "assistant_message") == []
+
+
+@pytest.mark.parametrize("facts", [{}, {"model": "<synthetic>"}])
+def test_an_answer_of_claude_is_told_once(facts: dict[str, str]) -> None:
+    message = {"id": "1", "content": [{"type": "text", "text": "Done."}], **facts}
+    turn = parse("claude", {"type": "assistant", "message": message}, claude_result(result="Done."))
+    assert len(of_type(turn, "assistant_message")) == (0 if facts else 1)
+
+
 def test_usage_of_claude_without_a_part_of_its_own_is_cumulative() -> None:
     def result(tokens: int) -> dict[str, Any]:
         return claude_result(modelUsage={"m": {"inputTokens": tokens, "outputTokens": 1, "costUSD": tokens / 1000}})

@@ -37,6 +37,7 @@ class ClaudeLines(JsonLines):
         super().__init__(output)
         self._open: dict[str | None, str] = {}
         self._agents: dict[str, str] = {}
+        self._answered = False
 
     def line(self, type_: str, line: Mapping[str, Any]) -> None:
         """Take one object."""
@@ -93,6 +94,7 @@ class ClaudeLines(JsonLines):
         message, envelope = mapping(line.get("message")), self._envelope(line)
         content = message.get("content")
         blocks = [{"type": "text", "text": content}] if isinstance(content, str) else mappings(content)
+        self._answered = self._answered or envelope["agent_id"] is None
         if message.get("model") == _SYNTHETIC:
             self.custom("synthetic_message", {"text": text_of(blocks)}, **envelope)
             return
@@ -170,7 +172,14 @@ class ClaudeLines(JsonLines):
             self.fail(string(line.get("result")) or told or subtype, status_code(line.get("api_error_status")))
         else:
             self.error = self.status = None
+            self._answer(string(line.get("result")))
             self.end_reason = _STOPS.get(str(line.get("stop_reason")))
+
+    def _answer(self, text: str | None) -> None:
+        """What commands of the agent's own answer, without a model, is told by the result alone."""
+        if text and not self._answered:
+            for type_, data in (("turn_start", {}), ("assistant_message", {"content": text}), ("turn_end", {})):
+                self.add(type_, data)
 
     def _usage(self, line: Mapping[str, Any]) -> None:
         known = {model: mapping(found) for model, found in mapping(line.get("modelUsage")).items()}
