@@ -380,3 +380,29 @@ def test_health_counts_runs_and_changes(kit: Any, run_id: str) -> None:
     kit.run("runs/two", [{"trajectory": {"output": ""}}])
     kit.ingest()
     assert kit.get("/health")["dataVersion"] == before + 1
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "values"),
+    [
+        ("/runs", "limit", ("1", "2")),
+        ("/runs", "sort", ("name", "-startedAt")),
+        ("/runs", "q", ("a", "b")),
+        ("/outcomes", "minScore", ("0", "1")),
+        ("/outcomes", "graderPassed", ("true", "false")),
+        ("/trends", "metric", ("score", "pass_rate")),
+        ("/trends", "since", ("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z")),
+    ],
+)
+def test_a_parameter_with_one_value_is_given_once(kit: Any, path: str, name: str, values: tuple[str, str]) -> None:
+    answer = kit.client().get(f"/api{path}", params={name: list(values)})
+    assert (answer.status_code, answer.json()["error"]) == (
+        400,
+        {"code": "invalid_params", "message": f"{name}: given more than once"},
+    )
+
+
+@pytest.mark.parametrize("name", ["model", "verdict", "stimulus", "tag", "trialIndex"])
+def test_filters_may_be_repeated(kit: Any, name: str) -> None:
+    values = {"verdict": ["pass", "fail"], "tag": ["a:b", "c:d"], "trialIndex": ["0", "1"]}.get(name, ["a", "b"])
+    assert kit.client().get("/api/outcomes", params={name: values}).status_code == 200

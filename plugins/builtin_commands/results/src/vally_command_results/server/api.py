@@ -53,6 +53,7 @@ class Api:
 
     def answer(self, request: Request, ask: Ask) -> Response:
         """What the store answers, unless the client has it already."""
+        params.check_repeats([name for name, _ in request.query_params.multi_items()])
         self._site.refresh()
         with self._site.store.reading() as connection:
             version = self._site.store.data_version(connection)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Annotated, Any, Literal
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated, Any, Literal, get_origin
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from vally import parse_timestamp, timestamp
+from vally_command_results.query.errors import QueryError
 from vally_command_results.query.filters import OutcomeFilter, RunFilter
 from vally_command_results.query.metrics import METRICS
 from vally_command_results.query.paging import DEFAULT_LIMIT, MAX_LIMIT, PageRequest
@@ -247,3 +248,26 @@ class Comparisons(Page):
 def _fields(parameters: Parameters, names: Iterable[str]) -> dict[str, Any]:
     known = type(parameters).model_fields
     return {name: getattr(parameters, name) for name in names if name in known}
+
+
+def _kinds(model: type[Parameters]) -> Iterator[type[Parameters]]:
+    for kind in model.__subclasses__():
+        yield kind
+        yield from _kinds(kind)
+
+
+LISTS = frozenset(
+    field.alias or name
+    for kind in _kinds(Parameters)
+    for name, field in kind.model_fields.items()
+    if get_origin(field.annotation) is tuple
+)
+"""The parameters that may be given more than once."""
+
+
+def check_repeats(names: Sequence[str]) -> None:
+    """Raise `QueryError` for a parameter with one value that was given twice: no answer could heed both."""
+    repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1 and name not in LISTS]
+    if repeated:
+        message = "; ".join(f"{name}: given more than once" for name in repeated)
+        raise QueryError("invalid_params", 400, message)
