@@ -11,7 +11,7 @@ import pluggy
 
 from vally import hookspecs
 from vally.guard import Rejected
-from vally.records import KINDS, NAME_PATTERN, Record, ReporterOption
+from vally.records import KINDS, NAME_PATTERN, Capabilities, Record, ReporterOption
 
 if TYPE_CHECKING:
     from vally.discovery import PluginSource
@@ -172,3 +172,6 @@ def _problems(record: Any) -> Iterable[str]:
     for option in getattr(record, "options", ()):
         if not isinstance(option, ReporterOption) or not NAME_PATTERN.fullmatch(option.name):
             yield f"options of '{record.name}' must be ReporterOption with a name such as 'no-colour'"
+    for capability in getattr(record, "enabled_by", ()):
+        if capability not in Capabilities.__dataclass_fields__:
+            yield f"enabled_by of '{record.name}': there is no capability '{capability}'"

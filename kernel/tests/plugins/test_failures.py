@@ -180,3 +180,11 @@ def test_without_kinds_those_with_named_plugins_are_checked(site: Site, work: Pa
     plugins = host(("grader", "./a.py"), cwd=work)
     assert [error.message for error in plugins.problems()] == ["plugin './a.py': ZeroDivisionError: division by zero"]
     assert plugins.warnings() == []
+
+
+def test_what_enables_a_capability_is_told_of_one_that_there_is(work: Path) -> None:
+    text = provider("e", kind="executor").replace("name='e'", "name='e', enabled_by={'skils': 'x'}")
+    write_files(work, {"e.py": text})
+    message = "enabled_by of 'e': there is no capability 'skils'"
+    with pytest.raises(PluginError, match=message):
+        host(("executor", "./e.py"), cwd=work).require("executor", "e")
