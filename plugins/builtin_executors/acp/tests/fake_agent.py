@@ -132,7 +132,7 @@ def main():
             for body in SCRIPT.get("early", ()):
                 update(f"s{sessions}", body)
             told = SCRIPT.get("session", {})
-            answer(number, {**told, "sessionId": f"s{sessions}"} if told is not None and "error" not in told else told)
+            answer(number, {"sessionId": f"s{sessions}", **told} if told is not None and "error" not in told else told)
         elif method in ("session/set_mode", "authenticate"):
             answer(number, SCRIPT.get("mode", {}))
         elif method == "session/prompt":

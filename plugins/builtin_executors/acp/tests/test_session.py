@@ -16,6 +16,7 @@ from vally import Attachment, ExecutorError, LocalProcessRunner, McpServer, Skil
 
 pytestmark = pytest.mark.anyio
 FAKE = Path(__file__).with_name("fake_agent.py")
+NO_SESSION = "the agent opened no session: its answer has no sessionId"
 INFO = {"protocolVersion": 1, "agentCapabilities": {}, "agentInfo": {"name": "fake", "version": "7"}}
 
 
@@ -304,6 +305,14 @@ async def test_an_agent_that_dies(execute: Any, agent: Any, step: Any, ending: s
             "agent-start-failed",
         ),
         (
+            {"session": {"error": {"code": -32603, "message": "Internal error", "data": {"details": "no disk"}}}},
+            "the agent opened no session: Internal error: no disk",
+            "agent-start-failed",
+        ),
+        ({"session": {"sessionId": None}}, NO_SESSION, "agent-protocol"),
+        ({"session": {"sessionId": 5}}, NO_SESSION, "agent-protocol"),
+        ({"session": {"sessionId": ""}}, NO_SESSION, "agent-protocol"),
+        (
             {"initialize": {**INFO, "protocolVersion": 9}},
             "the agent speaks version 9 of the protocol, not 1",
             "executor-unavailable",
@@ -354,6 +363,31 @@ async def test_an_error_instead_of_an_answer(execute: Any, agent: Any, error: An
         await execute({"command": agent([{"error": error}])})
     assert (caught.value.code, caught.value.retryable) == (code, retryable)
     assert len(of(caught.value.trajectory, "error")) == 1  # type: ignore[arg-type]  # it has one
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({"details": "the disk is full"}, "Internal error: the disk is full"),
+        ({"status": "odd", "message": "the disk is full"}, "Internal error: the disk is full"),
+        ("the disk is full", "Internal error: the disk is full"),
+        ("Internal error", "Internal error"),
+        ({"details": {"deep": 1}}, "Internal error"),
+        ([1], "Internal error"),
+        (None, "Internal error"),
+    ],
+)
+async def test_the_cause_may_be_in_the_data_of_an_error(execute: Any, agent: Any, data: Any, message: str) -> None:
+    with pytest.raises(ExecutorError) as caught:
+        await execute({"command": agent([{"error": {"code": -32603, "message": "Internal error", "data": data}}])})
+    assert (caught.value.message, caught.value.code) == (message, "agent-protocol")
+
+
+async def test_a_status_in_the_data_of_an_error_counts(execute: Any, agent: Any) -> None:
+    error = {"code": -32603, "message": "Internal error", "data": {"details": "API Error: 429 slow down"}}
+    with pytest.raises(ExecutorError) as caught:
+        await execute({"command": agent([{"error": error}])})
+    assert (caught.value.code, caught.value.retryable) == ("provider-rate-limit", True)
 
 
 async def test_an_error_of_the_agent_after_it_has_worked(execute: Any, agent: Any) -> None:

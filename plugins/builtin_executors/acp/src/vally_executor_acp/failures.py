@@ -10,6 +10,7 @@ import acp
 from vally import ExecutorError
 
 _AUTH_REQUIRED = -32000
+_DETAILS = ("details", "detail", "message", "error", "reason")
 _STATUS = re.compile(
     r"(?:API Error|HTTP|Error|status(?:[_ ]?code)?|\"?code\"?)[\"'\s:=(]{0,4}([45]\d\d)\b", re.IGNORECASE
 )
@@ -22,7 +23,7 @@ _NO_CONNECTION = re.compile(
 
 def request_failure(error: acp.RequestError) -> tuple[str, int | None]:
     """The text of a refused request, and the HTTP status behind it, when the agent tells one."""
-    text = str(error)
+    text = described(error)
     if error.code == _AUTH_REQUIRED:
         return text, 401
     if 400 <= error.code <= 599:
@@ -30,6 +31,15 @@ def request_failure(error: acp.RequestError) -> tuple[str, int | None]:
     data = error.data if isinstance(error.data, Mapping) else {}
     told = next((data[key] for key in ("status", "statusCode", "httpStatus") if isinstance(data.get(key), int)), None)
     return text, told if told is not None else status_in(text)
+
+
+def described(error: acp.RequestError) -> str:
+    """The message of a refused request, and what its data adds: agents often put the cause there alone."""
+    text = str(error)
+    data = error.data
+    if isinstance(data, Mapping):
+        data = next((data[key] for key in _DETAILS if isinstance(data.get(key), str)), None)
+    return f"{text}: {data}" if isinstance(data, str) and data.strip() and data not in text else text
 
 
 def status_in(text: str) -> int | None:
@@ -48,7 +58,7 @@ def infrastructure_error(text: str, status: int | None) -> ExecutorError | None:
 def needs_login(error: acp.RequestError, methods: tuple[str, ...]) -> ExecutorError:
     """A session was refused, because the agent does not know who asks."""
     hint = f"; set 'auth' to one of: {', '.join(methods)}" if methods else ""
-    return ExecutorError(f"the agent wants a login: {error}{hint}", code="executor-unavailable")
+    return ExecutorError(f"the agent wants a login: {described(error)}{hint}", code="executor-unavailable")
 
 
 def wants_login(error: acp.RequestError) -> bool:

@@ -11,6 +11,7 @@ import anyio
 from vally import ExecutorError, ExecutorOptions, ProcessRunner, parse_duration
 from vally_executor_acp.agent import Agent, lost
 from vally_executor_acp.config import AcpConfig
+from vally_executor_acp.failures import described
 
 Noise = Callable[[str], None]
 
@@ -45,7 +46,7 @@ async def _ready(agent: Agent, config: AcpConfig, options: ExecutorOptions) -> N
             if config.auth is not None:
                 await _authenticate(agent, config.auth)
     except acp.RequestError as error:
-        raise ExecutorError(f"the agent cannot be used: {error}", code="agent-start-failed") from error
+        raise ExecutorError(f"the agent cannot be used: {described(error)}", code="agent-start-failed") from error
     except ConnectionError as error:
         raise await lost(agent, "agent-start-failed", options.redact) from error
     if scope.cancelled_caught:

@@ -23,6 +23,7 @@ from vally import (
 from vally_executor_acp.agent import Agent, Params, lost, mapping
 from vally_executor_acp.config import AcpConfig
 from vally_executor_acp.failures import (
+    described,
     infrastructure_error,
     needs_login,
     request_failure,
@@ -146,13 +147,15 @@ class Session:
         with anyio.move_on_after(parse_duration(self._config.init_timeout) / 1000) as scope:
             try:
                 told = await agent.request("session_new", self._new_session())
-                self._id = str(told.get("sessionId"))
+                self._id = _session_id(told)
                 agent.listen(self._id, self)
                 await self._set_mode(agent, told)
             except acp.RequestError as error:
                 if wants_login(error):
                     raise needs_login(error, agent.auth_methods) from error
-                raise ExecutorError(f"the agent opened no session: {error}", code="agent-start-failed") from error
+                raise ExecutorError(
+                    f"the agent opened no session: {described(error)}", code="agent-start-failed"
+                ) from error
             except ConnectionError as error:
                 raise await lost(agent, "agent-start-failed", self._options.redact) from error
         if scope.cancelled_caught:
@@ -287,3 +290,10 @@ class Session:
         if error is None and self._builder.acted:
             return "error"
         raise error or ExecutorError(message or "the prompt failed", code="agent-protocol")
+
+
+def _session_id(told: Params) -> str:
+    found = told.get("sessionId")
+    if not isinstance(found, str) or not found:
+        raise ExecutorError("the agent opened no session: its answer has no sessionId", code="agent-protocol")
+    return found
