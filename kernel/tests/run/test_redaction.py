@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import base64
+import html
 import json
+import shlex
 from typing import Any
 from urllib.parse import quote
+from xml.sax import saxutils
 
 import pytest
 
 from vally.run.redaction import Redactor, is_secret_name, redact_environment_maps, redact_patterns
 
 TOKEN = "abcdefghijkl"
+QUOTED = """t0k/e+n"<&5>'zq9Wx"""
 REDACTOR = Redactor({"GITHUB_TOKEN": TOKEN, "HOME": "/home/someone"})
 
 
@@ -86,6 +90,25 @@ def test_a_value_coded_with_its_surroundings(user: str) -> None:
     written = REDACTOR.text(f"Authorization: Basic {header}")
     assert "<redacted:GITHUB_TOKEN>" in written
     assert len(written) > len("Authorization: Basic <redacted:GITHUB_TOKEN>")
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        html.escape(QUOTED),
+        html.escape(QUOTED, quote=False),
+        html.escape(QUOTED).replace("&#x27;", "&#39;"),
+        html.escape(QUOTED).replace("&#x27;", "&#39;").replace("&quot;", "&#34;"),
+        saxutils.escape(QUOTED),
+        saxutils.escape(QUOTED, {'"': "&quot;", "'": "&apos;"}),
+        QUOTED.replace("&", "&amp;").replace("<", "&lt;"),
+        saxutils.escape(QUOTED, {'"': "&quot;"}),
+        shlex.quote(QUOTED).strip("'"),
+        QUOTED.replace("'", "'\\''"),
+    ],
+)
+def test_forms_in_markup_and_in_shells(written: str) -> None:
+    assert Redactor({"A_TOKEN": QUOTED}).text(f"<p>{written}</p>") == "<p><redacted:A_TOKEN></p>"
 
 
 def test_wrapped_base64() -> None:

@@ -8,11 +8,22 @@ from collections.abc import Iterator
 from urllib.parse import quote, quote_plus
 
 MIN_LENGTH = 8
+_QUOTATION_MARKS = (
+    ('"', "'"),
+    ("&quot;", "'"),
+    ("&quot;", "&#x27;"),
+    ("&quot;", "&#39;"),
+    ("&quot;", "&apos;"),
+    ("&#34;", "&#39;"),
+)
 _WRAPPED_LINES = (64, 76)  # widths at which PEM files and `base64` break lines
 
 
 def secret_forms(value: str) -> frozenset[str]:
-    """A value as it is and JSON-escaped, percent-encoded or base64-coded; no form spans lines."""
+    """A value as it is and escaped as in JSON, markup or a shell, percent-encoded or base64-coded.
+
+    No form spans lines.
+    """
     return frozenset(form for form in _forms(value) if len(form) >= MIN_LENGTH)
 
 
@@ -20,6 +31,8 @@ def _forms(value: str) -> Iterator[str]:
     yield from _lines(value)
     for text in {value, *_lines(value)}:
         yield from _escaped(text)
+        yield from _in_markup(text)
+        yield from _in_a_shell(text)
         yield from _percent_encoded(text)
         yield from _base64(text.encode("utf-8", "surrogatepass"))
 
@@ -34,6 +47,20 @@ def _escaped(text: str) -> Iterator[str]:
         once = json.dumps(text, ensure_ascii=ascii_only)[1:-1]
         yield once
         yield json.dumps(once)[1:-1]
+
+
+def _in_markup(text: str) -> Iterator[str]:
+    needed = text.replace("&", "&amp;").replace("<", "&lt;")
+    for escaped in (needed, needed.replace(">", "&gt;")):
+        # Of the ways to write quotation marks these are what usual libraries write.
+        for double, single in _QUOTATION_MARKS:
+            yield escaped.replace('"', double).replace("'", single)
+
+
+def _in_a_shell(text: str) -> Iterator[str]:
+    """Inside single quotes."""
+    for quoted in ("'\\''", "'\"'\"'"):
+        yield text.replace("'", quoted)
 
 
 def _percent_encoded(text: str) -> Iterator[str]:
