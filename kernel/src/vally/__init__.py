@@ -129,7 +129,7 @@ _NAMES = {
         "TrialPhase TrialStart"
     ),
     "vally.run.atomic": "atomic_write",
-    "vally.run.results_file": "ReadProblem RecordLine ResultsIndex index_results read_documents read_lines",
+    "vally.run.results_file": "IndexEntry ReadProblem RecordLine ResultsIndex index_results read_documents read_lines",
     "vally.run.run_records": "RunRecords",
     "vally.run.scoring": (
         "aggregate_grade compute_multi_trial_metrics compute_skill_score compute_stimulus_score counted_score "

@@ -300,6 +300,7 @@ from vally.run.reporting import RunStart as RunStart
 from vally.run.reporting import TrialDone as TrialDone
 from vally.run.reporting import TrialPhase as TrialPhase
 from vally.run.reporting import TrialStart as TrialStart
+from vally.run.results_file import IndexEntry as IndexEntry
 from vally.run.results_file import ReadProblem as ReadProblem
 from vally.run.results_file import RecordLine as RecordLine
 from vally.run.results_file import ResultsIndex as ResultsIndex

@@ -199,12 +199,18 @@ def only_objects(values: Iterable[Any], problems: list[ReadProblem]) -> Iterator
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """Where the valid line of an item lies."""
+    """Where the valid line of an item lies in a file."""
 
     item_id: str
     line: int
     offset: int
     length: int
+
+    def read(self, path: Path) -> bytes:
+        """The line without its end."""
+        with path.open("rb") as file:
+            file.seek(self.offset)
+            return file.read(self.length)
 
 
 @dataclass(slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,7 +37,7 @@ from vally_command_experiment.shard_checks import ShardDirectory, check_shards, 
 from vally_command_experiment.writing import write_document
 
 if TYPE_CHECKING:
-    from vally import CliContext
+    from vally import CliContext, IndexEntry
 
 
 def merge_shards(context: CliContext, options: Mapping[str, Any]) -> int:
@@ -65,20 +64,8 @@ def _tell(context: CliContext, options: Mapping[str, Any], document: Mapping[str
     print_line(f"Output directory: {options['output_dir']}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """Where a trial record lies: the file, the line, and the bytes of the line."""
-
-    path: Path
-    line: int
-    offset: int
-    length: int
-
-    def read(self) -> bytes:
-        """The line without its end."""
-        with self.path.open("rb") as file:
-            file.seek(self.offset)
-            return file.read(self.length)
+Place = tuple[Path, "IndexEntry"]
+"""Where a trial record lies: its file and its line there."""
 
 
 class Merge:
@@ -123,17 +110,14 @@ class Merge:
 
     def _places(self, part: str) -> dict[str, Place]:
         paths = [path for shard in self._shards if (path := shard.path / part / "results.jsonl").is_file()]
-        return {
-            entry.item_id: Place(path=path, line=entry.line, offset=entry.offset, length=entry.length)
-            for path in paths
-            for entry in index_results(path).entries
-        }
+        return {entry.item_id: (path, entry) for path in paths for entry in index_results(path).entries}
 
     def _counted(self, place: Place, planned: PlannedEval) -> Place:
+        path, entry = place
         try:
-            result = load_trial_result(parse_json(place.read()))
+            result = load_trial_result(parse_json(entry.read(path)))
         except VallyError as error:
-            raise VallyError(error.message, where=f"{place.path}:{place.line}", code=error.code) from error
+            raise VallyError(error.message, where=f"{path}:{entry.line}", code=error.code) from error
         facts = TrialFacts.from_result(result, planned.threshold, eval_index=planned.index)
         self._tally.add(facts)
         self._figures.add(result, facts.passed)
@@ -145,8 +129,8 @@ class Merge:
             directory.mkdir()
             planned = {item.index for item in self._planned if item.variant == variant}
             with (directory / "results.jsonl").open("wb") as file:
-                for place in found[variant]:
-                    file.write(place.read() + b"\n")
+                for path, entry in found[variant]:
+                    file.write(entry.read(path) + b"\n")
                 if planned:
                     file.write(record_line(self._summary(planned)))
             lines = [line for shard in self._shards for line in shard.lines(part, PROVENANCE_NAME)]
