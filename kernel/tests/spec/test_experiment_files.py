@@ -273,9 +273,35 @@ def test_contexts_name_variants_and_axes(read: Any) -> None:
     assert item.context == "axis 'm'"
 
 
+SAME_PATH = {
+    "texts": ("/defaults/model, values: [a, b]", "/defaults/model, values: [c, d]", True),
+    "lists": ("/environment/skills, values: [x: [], y: [a]]", "/environment/skills, values: [z: [], w: [b]]", True),
+    "a list and a mapping": (
+        "/environment/env, values: [x: {A: '1'}]",
+        "/environment/env, values: [y: null, z: {B: '1'}]",
+        True,
+    ),
+    "mappings": ("/environment/env, values: [x: {A: '1'}]", "/environment/env, values: [y: {}, z: {B: '1'}]", False),
+    "other paths": ("/defaults/model, values: [a, b]", "/defaults/judge_model, values: [c, d]", False),
+}
+
+
+@pytest.mark.parametrize(("first", "second", "told"), SAME_PATH.values(), ids=SAME_PATH)
+def test_axes_that_set_one_value(read: Any, first: str, second: str, told: bool) -> None:
+    found = read(HEAD + f"matrix:\n  p: {{path: {first}}}\n  q: {{path: {second}}}\n")
+    assert found.config is not None
+    items = [item for item in found.diagnostics if item.code == "matrix-same-path"]
+    assert [(item.level, item.line, item.column, item.pointer) for item in items] == (
+        [("warning", HEAD.count("\n") + 3, 13, "/matrix/q/path")] if told else []
+    )
+    for item in items:
+        assert item.message.startswith("axes 'p' and 'q' both set /")
+        assert item.related[0].line == HEAD.count("\n") + 2
+
+
 def test_too_many_variants(read: Any) -> None:
     axes = [f"a{axis}: {{path: /defaults/model, values: [{', '.join('abcdefgh')}]}}" for axis in range(6)]
-    (item,) = read(HEAD + f"matrix: {{{', '.join(axes)}}}\n").diagnostics
+    item = next(item for item in read(HEAD + f"matrix: {{{', '.join(axes)}}}\n").diagnostics if item.level == "error")
     assert item.message == "262144 variants; at least 2 and at most 256 are allowed"
     assert len(read(HEAD + f"matrix: {{{', '.join(axes[:2])}}}\n").config.variants) == 64
 

@@ -191,6 +191,7 @@ _PROJECT = {
         pattern_matched_nothing="'{pattern}' matches nothing",
         too_many_evals="{count} eval files found, only the first {limit} are used",
         spec_named_twice="{file} is named twice and runs once",
+        matrix_same_path="axes '{first}' and '{second}' both set {path}; '{second}' decides in every variant",
         vary_unused="no variant differs under '{path}'",
     ),
     "suite-matched-nothing": Code("error", "suite '{name}' matches no eval file", lint="warning"),

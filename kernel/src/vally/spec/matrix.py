@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from vally.model.experiment import Axis, AxisValue
-from vally.spec.diagnostics import Collector, Place
+from vally.spec.diagnostics import Collector, Place, related
 from vally.spec.experiment_keys import AXIS
 from vally.spec.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from vally.spec.plain_values import plain_value
@@ -55,7 +55,21 @@ def read_axes(node: Node, axes: Mapping[str, Node], place: Place, collector: Col
         elif not is_null(written):
             read.append(None)
     found = [axis for axis in read if axis is not None]
+    _check_paths(found, place, collector)
     return found if len(found) == len(read) else None
+
+
+def _check_paths(axes: list[ReadAxis], place: Place, collector: Collector) -> None:
+    """Of two axes that set one value the later one wins, so labels of the other tell nothing; mappings are merged."""
+    firsts: dict[str, ReadAxis] = {}
+    for axis in axes:
+        name, path = axis.axis.name, axis.axis.path
+        first = firsts.setdefault(path, axis)
+        values = [choice.setting.value for choice in (*first.choices, *axis.choices)]
+        if first is not axis and not all(isinstance(value, MappingNode) for value in values):
+            at, notes = axis.path_node, [related(first.path_node, "first here")]
+            where = place.key(name).key("path")
+            collector.add("matrix-same-path", at, where, related=notes, first=first.axis.name, second=name, path=path)
 
 
 def _is_label(text: str) -> bool:
