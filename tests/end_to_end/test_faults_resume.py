@@ -297,7 +297,7 @@ def test_what_only_says_where_trials_run_may_be_given_otherwise(words: list[str]
     ("content", "message"),
     [
         (None, "no run-manifest.json in"),
-        ("{", "run-manifest.json cannot be read"),
+        ("{", "run-manifest.json of out/run cannot be read"),
         ("[]", "is not a manifest that this version knows"),
         ('{"type": "run-manifest", "version": 2}', "is not a manifest that this version knows"),
         ('{"type": "run-manifest", "version": 1, "kind": "experiment"}', "is a run of kind 'experiment', not 'eval'"),
