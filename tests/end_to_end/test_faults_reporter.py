@@ -12,6 +12,8 @@ from programs import PLUGIN, check_closed, evaluate, finish, records_of, run_dir
 
 from vally import ReporterSpec
 
+pytestmark = pytest.mark.heavy
+
 HOOKS = ["on_run_start", "on_trial_start", "on_trial_phase", "on_trial_result", "on_eval_complete", "on_run_complete"]
 
 

@@ -20,7 +20,10 @@ from vally.processes import find_marked
 from vally.testing import CliResult, run_cli
 
 MARKS = {
-    "sandbox": [pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")],
+    "sandbox": [
+        pytest.mark.heavy,
+        pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed"),
+    ],
     "container": [pytest.mark.heavy, pytest.mark.xdist_group("containers")],
 }
 CONFINING = [pytest.param(name, marks=marks) for name, marks in MARKS.items()]
