@@ -182,7 +182,7 @@ def test_without_kinds_those_with_named_plugins_are_checked(site: Site, work: Pa
     assert plugins.warnings() == []
 
 
-def test_what_enables_a_capability_is_told_of_one_that_there_is(work: Path) -> None:
+def test_what_enables_a_capability_is_told_of_one_that_there_is(site: Site, work: Path) -> None:
     text = provider("e", kind="executor").replace("name='e'", "name='e', enabled_by={'skils': 'x'}")
     write_files(work, {"e.py": text})
     message = "enabled_by of 'e': there is no capability 'skils'"
