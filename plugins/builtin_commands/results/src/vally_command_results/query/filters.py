@@ -26,7 +26,7 @@ def _contains(column: ColumnElement[Any], text: str) -> ColumnElement[bool]:
 class RunFilter:
     """Which runs; several values of one field are alternatives, fields combine."""
 
-    q: str | None = None
+    q: Strings = ()
     eval_name: Strings = ()
     model: Strings = ()
     variant: Strings = ()
@@ -44,7 +44,7 @@ class RunFilter:
         """Conditions on `runs`."""
         found: list[ColumnElement[bool]] = []
         if self.q:
-            found.append(or_(_contains(runs.c.name, self.q), _contains(runs.c.source, self.q)))
+            found.append(or_(*(_contains(column, text) for column in (runs.c.name, runs.c.source) for text in self.q)))
         for column, values in ((runs.c.variant, self.variant), (runs.c.kind, self.kind), (runs.c.group_id, self.group)):
             if values:
                 found.append(column.in_(values))
@@ -82,7 +82,7 @@ class OutcomeFilter:
     run_id: Strings = ()
     eval_name: Strings = ()
     stimulus: Strings = ()
-    q: str | None = None
+    q: Strings = ()
     model: Strings = ()
     variant: Strings = ()
     status: Strings = ()
@@ -113,7 +113,7 @@ class OutcomeFilter:
         }
         found: list[ColumnElement[bool]] = [column.in_(values) for column, values in columns.items() if values]
         if self.q:
-            found.append(outcomes.c.search_text.like(_like(self.q.lower()), escape="\\"))
+            found.append(or_(*(outcomes.c.search_text.like(_like(text.lower()), escape="\\") for text in self.q)))
         if self.tag:
             found.append(or_(*map(_tag, self.tag)))
         if self.grader:

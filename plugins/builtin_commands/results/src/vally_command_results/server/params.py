@@ -21,6 +21,11 @@ def _alternatives(value: object) -> object:
     return tuple(part for item in values if isinstance(item, str) for part in item.split(",") if part)
 
 
+def _each(value: object) -> object:
+    """Texts as they are: a comma may be part of what is looked for."""
+    return tuple(item for item in (value if isinstance(value, (list, tuple)) else [value]) if item)
+
+
 def _time(value: object) -> object:
     moment = parse_timestamp(value) if isinstance(value, str) else None
     if moment is None:
@@ -46,6 +51,7 @@ def _metric(value: str) -> str:
 
 Text = Annotated[str, AfterValidator(_storable), Field(max_length=1024)]
 Texts = Annotated[tuple[Text, ...], BeforeValidator(_alternatives)]
+Searches = Annotated[tuple[Text, ...], BeforeValidator(_each)]
 RunId = Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
 Numbers = Annotated[tuple[Annotated[int, Field(ge=0, le=LARGEST)], ...], BeforeValidator(_alternatives)]
 Moment = Annotated[str, BeforeValidator(_time), Field(json_schema_extra={"format": "date-time"})]
@@ -86,7 +92,7 @@ class Page(Parameters):
 class RunFilters(Parameters):
     """Which runs."""
 
-    q: Text | None = None
+    q: Searches = ()
     eval_name: Texts = ()
     model: Texts = ()
     variant: Texts = ()
@@ -123,7 +129,7 @@ class OutcomeFilters(OfOutcomes):
 
     eval_name: Texts = ()
     stimulus: Texts = ()
-    q: Text | None = None
+    q: Searches = ()
     model: Texts = ()
     variant: Texts = ()
     status: Annotated[tuple[Literal["success", "error", "skipped"], ...], BeforeValidator(_alternatives)] = ()
