@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from vally import PluginHost, find_project
+from vally import PluginHost, find_project, read_eval_spec
 from vally_command_lint.linting import LintOptions, lint
 
 SPECS = 300
@@ -99,3 +99,21 @@ def test_linting_300_specs_with_2000_stimuli(tmp_path: Path) -> None:
 
     loading, linting = median_seconds(load, check)
     print(f"\nC loader {loading:.3f} s, lint {linting:.3f} s, ratio {linting / loading:.2f}")
+
+
+@pytest.mark.heavy
+def test_reading_a_long_spec_with_and_without_looking_for_garbage(tmp_path: Path) -> None:
+    path = tmp_path / "eval.yaml"
+    stimuli = "".join(STIMULUS.format(number=index, area=index % 7) for index in range(STIMULI))
+    path.write_text(HEAD.format(number=0) + stimuli, encoding="utf-8")
+    host, project = PluginHost(), find_project(tmp_path, tmp_path)
+
+    def as_it_is() -> None:
+        assert read_eval_spec(path, host=host, project=project).spec is not None
+
+    def looking_for_garbage() -> None:
+        assert read_eval_spec.__wrapped__(path, host=host, project=project).spec is not None  # type: ignore[attr-defined]
+
+    without, looking = median_seconds(as_it_is, looking_for_garbage)
+    size = path.stat().st_size / 2**20
+    print(f"\n{size:.1f} MiB: {without:.3f} s, with collections {looking:.3f} s, ratio {looking / without:.2f}")

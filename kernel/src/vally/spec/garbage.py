@@ -11,8 +11,8 @@ from contextlib import contextmanager
 def no_collections() -> Iterator[None]:
     """Have Python look for no garbage while the body runs, for a body that makes little; also a decorator.
 
-    A spec is many small objects that all live until it is checked. Looking at them again and again finds nothing and
-    takes longer than reading them: 1 MiB of stimuli takes 0.8 s instead of 2 s.
+    A spec is many small objects that all live until it is checked. Looking at them again and again finds nothing, and
+    doubles the time: see `tests/benchmarks/test_lint_speed.py`.
     """
     if not gc.isenabled():
         yield  # Perhaps another thread reads, and will switch it on again.
