@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
@@ -109,6 +109,9 @@ def test_trial_results(result: TrialResult) -> None:
 
 @settings(max_examples=30, deadline=None)
 @given(unknown_keys, st.lists(st.builds(EvalSummary, name=text, eval_file_path=text, passed=st.booleans())))
+@example({"x-": 2.0**53}, [])
+@example({"x-": -9.9e15}, [])
+@example({"x-": 1e16}, [])
 def test_run_summaries(extra: dict[str, Any], evals: list[EvalSummary]) -> None:
     summary = RunSummary(run_id="r", passed=True, started_at="s", completed_at="c", evals=evals, **extra)
     first = record_line(summary)

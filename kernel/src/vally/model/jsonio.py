@@ -19,7 +19,7 @@ from vally.text.numbers import compact_json, es_number
 MAX_INTEGER = 2**53 - 1
 """Counts and durations saturate here."""
 
-_INTEGRAL_LIMIT = 1e16  # from here on the shortest form of a float has an exponent, not a fraction
+INTEGRAL_LIMIT = 1e16  # from here on the shortest form of a float has an exponent, not a fraction
 _MAX_DIGITS = 4_000  # Python refuses to convert integers of more than 4,300 digits
 _MAX_DEPTH = 200
 _LONG_NUMBER = re.compile(r"[0-9]{3000}")
@@ -62,7 +62,7 @@ def _plain_by_json(value: object) -> Any:
 
 def _integral(text: str) -> float | int:
     number = float(text)
-    return int(number) if number.is_integer() and abs(number) < _INTEGRAL_LIMIT else number
+    return int(number) if number.is_integer() and abs(number) < INTEGRAL_LIMIT else number
 
 
 def _is_deep(value: object) -> bool:
@@ -121,7 +121,7 @@ def _plain_float(value: float, pointer: str, not_finite: list[str]) -> float | i
     if not math.isfinite(value):
         not_finite.append(pointer)
         return None
-    return int(value) if value.is_integer() and abs(value) < _INTEGRAL_LIMIT else value
+    return int(value) if value.is_integer() and abs(value) < INTEGRAL_LIMIT else value
 
 
 def _plain_key(key: object) -> str:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from pydantic.alias_generators import to_camel
 
 from vally.errors import VallyError
-from vally.model.jsonio import MAX_INTEGER, parse_timestamp, timestamp, without_surrogates
+from vally.model.jsonio import INTEGRAL_LIMIT, MAX_INTEGER, parse_timestamp, timestamp, without_surrogates
 
 if TYPE_CHECKING:
     from pydantic import ModelWrapValidatorHandler
@@ -182,6 +182,8 @@ def _dumped(value: Any) -> Any:
         if any(isinstance(item, RecordModel) for item in value.values()):
             return {key: _dumped(item) for key, item in value.items()}
         return value
+    if type(value) is float and value.is_integer() and abs(value) < INTEGRAL_LIMIT:
+        value = int(value)  # It is written as one, and so read as one.
     if type(value) is int:
         return max(-MAX_INTEGER, min(value, MAX_INTEGER))
     return value

@@ -142,7 +142,9 @@ def test_an_engine_that_hangs(programs: Programs) -> None:
 
 
 HANGING = """
-import os, sys
+import os, signal, sys
+# What starts in the background of a script ignores the signal, and so would this program.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 import anyio
 from vally_backend_container.engine import find_engine
 async def main():
