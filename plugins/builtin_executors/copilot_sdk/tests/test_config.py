@@ -294,12 +294,19 @@ def test_how_a_session_ended() -> None:
 
 
 def test_errors_of_the_process() -> None:
-    ended = crash(Exception("CLI process exited with code -9\nstderr: " + "x" * 5000 + "end"))
+    ended = crash(Exception("CLI process exited with code -9\nstderr: " + "x" * 5000 + "end"), -9)
     assert ended.message == "the Copilot runtime exited with code -9"
     assert ended.details is not None
     assert len(str(ended.details["stderr"])) == 4096
-    assert crash(Exception("")).message == "the Copilot runtime ended"
-    assert crash(Exception("CLI process exited with code None")).message == "the Copilot runtime exited"
+    assert crash(Exception(""), None).message == "the Copilot runtime ended"
+    for told in ("CLI process exited with code None", "CLI process exited unexpectedly"):
+        assert crash(Exception(told), None).message == "the Copilot runtime exited"
+        assert crash(Exception(told), -9).message == "the Copilot runtime exited with code -9"
+        failure = start_failure(RuntimeError(told))
+        assert failure.message == "the Copilot runtime did not start: CLI process exited"
+    with_stderr = crash(Exception("CLI process exited with code None\nstderr: exited unexpectedly"), 3)
+    assert with_stderr.message == "the Copilot runtime exited with code 3"
+    assert with_stderr.details == {"stderr": "exited unexpectedly"}
     old = start_failure(RuntimeError("SDK protocol version mismatch: SDK supports versions 2-3, but server reports 1"))
     assert (old.code, old.retryable) == ("executor-unavailable", False)
     assert start_failure(TimeoutError()).message == "the Copilot runtime did not start: TimeoutError"

@@ -159,6 +159,27 @@ async def test_a_runtime_that_kills_itself_before_the_first_turn(run: Any, tmp_p
     assert caught.value.trajectory is not None
 
 
+async def test_a_runtime_that_closes_its_pipes_before_it_ends(run: Any, tmp_path: Path) -> None:
+    fake = tmp_path / "copilot-runtime"
+    fake.write_text("#!/bin/sh\nexec <&- >&- 2>&-\nsleep 0.3\nexit 7\n")
+    fake.chmod(0o755)
+    with pytest.raises(ExecutorError, match=r"did not start: CLI process exited( with code 7)?$"):
+        await run("x", process_env={"COPILOT_CLI_PATH": str(fake)})
+
+
+async def test_the_exit_code_is_told_when_the_sdk_looked_too_early(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from copilot._jsonrpc import JsonRpcClient
+
+    monkeypatch.setattr(JsonRpcClient, "_get_process_exit_error", lambda _: "CLI process exited unexpectedly")
+
+    async def kill() -> None:
+        await until(lambda: sleeping(run))
+        os.kill(runtime_of(run).pid, signal.SIGKILL)
+
+    error, _ = await failing(run, SLEEP, kill)
+    assert error.message == "the Copilot runtime exited with code -9"
+
+
 async def test_a_runtime_that_stops_answering(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clients, "PING_LIMIT_S", 0.3)
     monkeypatch.setattr(clients, "STOP_LIMIT_S", 0.3)

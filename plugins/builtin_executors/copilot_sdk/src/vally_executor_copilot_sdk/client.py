@@ -29,6 +29,7 @@ PING_EVERY_S = 0.5
 PING_LIMIT_S = 5.0
 UNANSWERED_PINGS = 3
 STOP_LIMIT_S = 5.0
+EXIT_LIMIT_S = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,7 +200,7 @@ class RuntimeClient:
             except TimeoutError:
                 unanswered += 1
             except Exception as error:
-                self._fail(crash(error))
+                self._fail(crash(error, await _exit_code(_process_of(sdk))))
                 return
         message = f"the Copilot runtime did not answer {UNANSWERED_PINGS} times in a row"
         self._fail(ExecutorError(message, code="session-lost", retryable=True))
@@ -245,6 +246,16 @@ async def _stop(sdk: CopilotClient, process: subprocess.Popen[bytes] | None) -> 
 def _process_of(sdk: CopilotClient) -> subprocess.Popen[bytes] | None:
     found = getattr(sdk, "_cli_process", None)
     return found if isinstance(found, subprocess.Popen) else None
+
+
+async def _exit_code(process: subprocess.Popen[bytes] | None) -> int | None:
+    """The exit code of a process that closed its pipes, which the system may know a moment later."""
+    if process is None:
+        return None
+    with anyio.move_on_after(EXIT_LIMIT_S):
+        while process.poll() is None:
+            await asyncio.sleep(0.01)
+    return process.returncode
 
 
 def _load_sdk() -> str:

@@ -47,19 +47,19 @@ def end_reason_of_answer(finish_reason: object) -> str:
     return "refused" if finish_reason in _REFUSALS else "completed"
 
 
-def crash(error: BaseException) -> ExecutorError:
-    """The runtime ended; the SDK tells its exit code and what it wrote to stderr."""
+def crash(error: BaseException, exit_code: int | None) -> ExecutorError:
+    """The runtime ended; the SDK tells what it wrote to stderr, and its exit code when that was known already."""
     told, _, stderr = str(error).partition(_STDERR)
-    reason = _reason(told).replace("CLI process", "the Copilot runtime") or "the Copilot runtime ended"
+    reason = _reason(told, exit_code).replace("CLI process", "the Copilot runtime") or "the Copilot runtime ended"
     return ExecutorError(reason, code="agent-crashed", retryable=True, details=_details(stderr))
 
 
 def start_failure(error: BaseException) -> ExecutorError:
-    """The runtime did not get ready."""
+    """The runtime did not get ready; the SDK has killed it by now, so that only what it tells counts."""
     told, _, stderr = str(error).partition(_STDERR)
     if "protocol version" in told.lower():
         return ExecutorError(f"the Copilot runtime does not fit the SDK: {told}", code="executor-unavailable")
-    reason = _reason(told) or type(error).__name__
+    reason = _reason(told, None) or type(error).__name__
     return ExecutorError(
         f"the Copilot runtime did not start: {reason}",
         code="agent-start-failed",
@@ -73,9 +73,11 @@ def refusal_reason(error: BaseException) -> str:
     return str(error).rpartition("failed with message: ")[2] or type(error).__name__
 
 
-def _reason(told: str) -> str:
-    # The SDK may look before the system knows the exit code.
-    return " ".join(told.replace(" with code None", "").split())
+def _reason(told: str, exit_code: int | None) -> str:
+    # The SDK hears that the pipe is closed, and may look before the system knows the exit code.
+    code = "" if exit_code is None else f" with code {exit_code}"
+    told = told.replace(" with code None", code).replace("exited unexpectedly", f"exited{code}")
+    return " ".join(told.split())
 
 
 def _details(stderr: str) -> dict[str, object] | None:
