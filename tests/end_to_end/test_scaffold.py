@@ -30,19 +30,23 @@ def run(folder: Path, *words: str) -> CliResult:
     return run_cli(words, cwd=folder)
 
 
+def test_the_starter_eval_is_clean_with_every_executor(tmp_path: Path) -> None:
+    installed = vally.PluginHost().records("executor")
+    assert {"mock", "command"} <= set(installed)
+    for executor in (*installed, "of-somebody-else"):
+        assert run(tmp_path, "init", executor, "--executor", executor).exit_code == 0
+        result = run(tmp_path, "lint", "-e", f"{executor}/eval.yaml", "--strict")
+        assert result.exit_code == 0, result.stdout + result.stderr
+
+
 def test_the_starter_eval_is_clean(tmp_path: Path) -> None:
     assert run(tmp_path, "init").exit_code == 0
     result = run(tmp_path, "lint", "-e", "evals/hello/eval.yaml", "--strict")
     assert result.exit_code == 0, result.stdout + result.stderr
 
 
-def test_the_starter_eval_runs(tmp_path: Path) -> None:
+def test_the_starter_eval_of_an_executor_without_a_model_passes_as_it_is(tmp_path: Path) -> None:
     run(tmp_path, "init", "--executor", "mock")
-    fixture = '{"files": {"hello.json": "{\\"message\\": \\"Hello, world!\\"}"}, "output": "Done."}'
-    ProjectBuilder(tmp_path).file("evals/hello/fixtures/writes-hello.json", fixture)
-    path = tmp_path / "evals/hello/eval.yaml"
-    config = "executor: {name: mock, config: {fixtureDir: fixtures}}"
-    path.write_text(path.read_text().replace("executor: mock", config))
     result = run(tmp_path, "eval", "-e", "evals/hello/eval.yaml", "--require-pass")
     assert result.exit_code == 0, result.stdout + result.stderr
 

@@ -109,6 +109,27 @@ def test_another_executor(project: ProjectBuilder, run: Run, host: PluginHost) -
     assert spec.defaults.executor.name == "my agent: v2"
 
 
+def test_what_an_executor_needs_lies_beside_the_eval(project: ProjectBuilder, run: Run) -> None:
+    result = run("init", "one", "--executor", "mock")
+    assert result.stdout.splitlines()[:2] == ["Created one/eval.yaml", "Created one/fixtures/writes-hello.json"]
+    (project.root / "one/eval.yaml").unlink()
+    again = run("init", "one", "--executor", "mock")
+    assert (again.exit_code, again.stdout) == (1, "")
+    assert again.stderr.startswith("error: one/fixtures/writes-hello.json: the file exists\n")
+    assert not (project.root / "one/eval.yaml").exists()
+    assert run("init", "one", "--executor", "mock", "--force").exit_code == 0
+
+
+@pytest.mark.parametrize("name", ["fixtures", "mock/fixtures", "../executors/mock", "files", "."])
+def test_a_name_of_an_executor_is_no_path(project: ProjectBuilder, run: Run, host: PluginHost, name: str) -> None:
+    result = run("init", "one", "--executor", name)
+    assert result.stdout.splitlines()[:2] == ["Created one/eval.yaml", "Next:"]
+    spec = load(project, "one/eval.yaml", host).spec
+    assert spec is not None
+    assert spec.defaults.executor is not None
+    assert spec.defaults.executor.name == name
+
+
 def test_an_eval_that_exists_is_kept(project: ProjectBuilder, run: Run) -> None:
     path = project.file("evals/hello/eval.yaml", "mine\n")
     result = run("init")

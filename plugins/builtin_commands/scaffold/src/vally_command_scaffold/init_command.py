@@ -50,12 +50,14 @@ def init_command() -> click.Command:
 
 def _write_eval(context: CliContext, directory: str, executor: str, with_schema: str | None, *, force: bool) -> int:
     from vally_command_scaffold.files import create, is_schema, shown
-    from vally_command_scaffold.starter_eval import starter_eval
+    from vally_command_scaffold.starter_eval import files_beside, starter_eval
 
     target = context.cwd / directory / "eval.yaml"
     schema = None if with_schema is None else context.cwd / with_schema
-    if target.exists() and not force:
-        raise VallyError("the file exists", where=shown(context, target), hints=["overwrite it with --force"])
+    beside = {target.parent / path: text for path, text in files_beside(executor).items()}
+    for path in (target, *beside):
+        if path.exists() and not force:
+            raise VallyError("the file exists", where=shown(context, path), hints=["overwrite it with --force"])
     if schema is not None and schema.exists() and not force and not is_schema(schema):
         raise VallyError(
             "the file exists and is no schema of vally",
@@ -67,9 +69,10 @@ def _write_eval(context: CliContext, directory: str, executor: str, with_schema:
         from vally_command_scaffold.schema_command import schema_text
 
         create(context, schema, schema_text(context, "eval"))
-    create(context, target, text)
-    path = shlex.quote(shown(context, target))
-    _print_next(context, [f"vally lint -e {path}", f"vally eval -e {path}"])
+    for path, content in {target: text, **beside}.items():
+        create(context, path, content)
+    word = shlex.quote(shown(context, target))
+    _print_next(context, [f"vally lint -e {word}", f"vally eval -e {word}"])
     return 0
 
 
