@@ -305,3 +305,24 @@ def test_records_on_stdout_leave_the_report_to_stderr(kit: Comparisons) -> None:
     result = kit.compare("--baseline", "a.jsonl", "--treatment", "a.jsonl", "--output", "-")
     assert [json.loads(line)["type"] for line in result.stdout.splitlines()] == ["comparison"]
     assert "Compare  a.jsonl" in result.stderr
+
+
+def test_stimuli_and_trials_come_in_the_order_of_the_plan(kit: Comparisons) -> None:
+    """Lines stand in the order in which trials ended, which says nothing."""
+    ended = [("second", 1), ("first", 2), ("third", 0), ("first", 0), ("second", 0), ("first", 1)]
+    names = [{"name": name} for name in ("first", "second")]
+    evals = [{"name": "e", "evalFilePath": "e.yaml", "variant": "main", "model": "m", "stats": {"stimuli": names}}]
+    summary = {"type": "run-summary", "runId": "r", "evals": evals}
+    trials = [kit.record(name, index, 3) for name, index in ended]
+    kit.write("a.jsonl", [*trials, summary])
+    kit.write("b.jsonl", trials)
+    record = kit.compared()
+    order = [(item["stimulusName"], [trial["trialIndex"] for trial in item["trials"]]) for item in record["stimuli"]]
+    assert order == [("first", [0, 1, 2]), ("second", [0, 1]), ("third", [0])]
+
+
+def test_a_name_pairs_however_its_letters_are_composed(kit: Comparisons) -> None:
+    kit.side("a.jsonl", {"caf\u00e9": [1]})
+    kit.side("b.jsonl", {"cafe\u0301": [2]})
+    record = kit.compared()
+    assert (record["summary"]["trialCount"], record["unmatchedBaseline"]) == (1, [])

@@ -58,6 +58,13 @@ def test_require_pass_looks_at_every_variant(kit: Experiments) -> None:
     assert kit.run("--require-pass", "--variant", "skilled").exit_code == 0
 
 
+def test_a_variant_is_found_however_its_letters_are_composed(kit: Experiments) -> None:
+    kit.make({"caf\u00e9": "wrong", "skilled": "right"})
+    result = kit.run("--variant", "cafe\u0301")
+    assert result.exit_code == 0, result.stderr
+    assert "6 trials" in result.stdout
+
+
 def test_the_documents_agree_with_each_other(kit: Experiments) -> None:
     kit.make({"plain": "right", "skilled": "right"})
     kit.run("--run-id", "r-1")

@@ -299,6 +299,35 @@ def test_axes_that_set_one_value(read: Any, first: str, second: str, told: bool)
         assert item.related[0].line == HEAD.count("\n") + 2
 
 
+COMPOSED, DECOMPOSED = "\u00e9", "e\u0301"
+"""One letter in two spellings, as editors and file systems write it."""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (TWO.replace("a: {}", f"{COMPOSED}: {{}}").replace("b: ", f"{DECOMPOSED}: {{}}}}"), "INVALID-VARIANT-NAME"),
+        (TWO.replace("a: {}", f"{COMPOSED}: {{}}").replace("b: ", "e: {}}"), None),
+        (f"{MODELS}[{{{COMPOSED}: a}}, {{{DECOMPOSED}: b}}]}}}}", "INVALID-MATRIX-LABEL"),
+    ],
+)
+def test_names_that_differ_only_in_how_a_letter_is_composed_are_one(read: Any, text: str, expected: str | None) -> None:
+    found = [line.split()[1] for line in shown(read(HEAD + text).diagnostics) if line.split()[1].isupper()]
+    assert found == ([] if expected is None else [expected])
+
+
+@pytest.mark.parametrize(
+    ("text", "baseline"),
+    [
+        (f"vary: []\nvariants: {{{COMPOSED}: {{}}, b: {{}}}}\nbaseline: {DECOMPOSED}", COMPOSED),
+        (f"{MODELS}[{COMPOSED}, b]}}}}\nbaseline: a={DECOMPOSED}", f"a={COMPOSED}"),
+        (f"{MODELS}[{COMPOSED}, b]}}}}\nbaseline: {{a: {DECOMPOSED}}}", f"a={COMPOSED}"),
+    ],
+)
+def test_a_baseline_is_found_however_its_letters_are_composed(read: Any, text: str, baseline: str) -> None:
+    assert read(HEAD + text).config.baseline == baseline
+
+
 def test_too_many_variants(read: Any) -> None:
     axes = [f"a{axis}: {{path: /defaults/model, values: [{', '.join('abcdefgh')}]}}" for axis in range(6)]
     item = next(item for item in read(HEAD + f"matrix: {{{', '.join(axes)}}}\n").diagnostics if item.level == "error")

@@ -72,6 +72,11 @@ def _check_paths(axes: list[ReadAxis], place: Place, collector: Collector) -> No
             collector.add("matrix-same-path", at, where, related=notes, first=first.axis.name, second=name, path=path)
 
 
+def normal(name: str) -> str:
+    """A name as names are compared: composed or decomposed letters make no difference, nor would they on paper."""
+    return unicodedata.normalize("NFC", name)
+
+
 def _is_label(text: str) -> bool:
     return bool(text.strip()) and not any(
         character in ",=" or unicodedata.category(character) == "Cc" for character in text
@@ -124,12 +129,12 @@ def _are_unique(choices: list[Choice], place: Place, collector: Collector) -> bo
     seen: set[str] = set()
     unique = True
     for index, choice in enumerate(choices):
-        if choice.label in seen:
+        if normal(choice.label) in seen:
             unique = False
             where = place.item(index)
             hint = "labels of an axis are unique"
             collector.add("invalid-matrix-label", choice.label_node, where, hint=hint, name=choice.label)
-        seen.add(choice.label)
+        seen.add(normal(choice.label))
     return unique
 
 

@@ -18,6 +18,7 @@ from vally.spec.matrix import (
     combinations,
     count,
     name_of,
+    normal,
     read_axes,
 )
 from vally.spec.nodes import MappingNode, Node, ScalarNode
@@ -87,13 +88,14 @@ def _written(section: Section, collector: Collector) -> ReadVariants:
     read = []
     for key, _ in node.entries:
         name = key.text
-        if not _is_name(name) or name.casefold() in names:
-            hint = f"names differ by more than case; there is '{names[name.casefold()]}'" if _is_name(name) else None
+        same = normal(name).casefold()
+        if not _is_name(name) or same in names:
+            hint = f"names differ by more than case; there is '{names[same]}'" if _is_name(name) else None
             collector.add("invalid-variant-name", key, place.key(name), hint=hint, name=name)
         elif name in values:
             where = place.key(name).named(f"variants.{name}", f"variant '{name}'")
             read.append(_variant(name, values[name], key, where, collector))
-        names.setdefault(name.casefold(), name)
+        names.setdefault(same, name)
     return ReadVariants(tuple(read))
 
 
@@ -178,11 +180,17 @@ def read_baseline(section: Section, read: ReadVariants, collector: Collector) ->
         wrong_type(node, place, collector, "the name of a variant")
         return None
     name = _LABEL.read(node, place, collector)
-    if name is INVALID or name in names:
-        return None if name is INVALID else str(name)
-    if read.variants:
+    if name is INVALID:
+        return None
+    same = _same(str(name), names)
+    if same is None and read.variants:
         _unknown(str(name), names, node, place, collector)
-    return None
+    return same
+
+
+def _same(name: str, names: Iterable[str]) -> str | None:
+    """The one of the names that this is, however its letters are composed."""
+    return next((known for known in names if normal(known) == normal(name)), None)
 
 
 def _of_labels(node: MappingNode, read: ReadVariants, place: Place, collector: Collector) -> str | None:
@@ -191,11 +199,12 @@ def _of_labels(node: MappingNode, read: ReadVariants, place: Place, collector: C
         text = _LABEL.read(value, place.key(key.text), collector)
         if text is INVALID:
             return None
-        labels[key.text] = text
+        axis = _same(key.text, (item.axis.name for item in read.axes)) or key.text
+        labels[axis] = text
     if not read.variants:
         return None
     known = {axis.axis.name: [choice.label for choice in axis.choices] for axis in read.axes}
-    ordered = {axis: labels[axis] for axis in known if axis in labels}
+    ordered = {axis: _same(labels[axis], known[axis]) or labels[axis] for axis in known if axis in labels}
     extra = next((axis for axis in labels if axis not in known), None)
     wrong = next((axis for axis in ordered if ordered[axis] not in known[axis]), None)
     if extra is not None:

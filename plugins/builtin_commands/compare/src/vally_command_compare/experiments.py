@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from vally import SegmentNamer, VallyError, did_you_mean, name_line, parse_json, print_warning
-from vally_command_compare.sides import Side, read_side
+from vally_command_compare.sides import Side, name_key, read_side
 
 PLAN_NAME = "plan-snapshot.json"
 SUMMARY_NAME = "experiment-summary.json"
@@ -58,6 +58,8 @@ class Experiment:
 
     def _treatments(self, wanted: Sequence[str]) -> list[str]:
         known = [name for name in self.variants if name != self.baseline]
+        composed = {name_key(name): name for name in self.variants}
+        wanted = [composed.get(name_key(name), name) for name in wanted]
         for name in wanted:
             if name not in known:
                 hints = [hint] if (hint := did_you_mean(name, known)) else []

@@ -10,6 +10,7 @@ import anyio
 import anyio.to_thread
 
 from vally import CompareInput, CompareResult, invoke, stimulus_of
+from vally_command_compare.sides import name_key
 
 if TYPE_CHECKING:
     from vally import GraderSpec, JudgeClient, PluginHost, Stimulus
@@ -37,7 +38,7 @@ class JudgedPair:
 
 
 class Comparer:
-    """Compares pairs by the `compare` of one grader. `rubrics` are by stimulus name."""
+    """Compares pairs by the `compare` of one grader. `rubrics` are by `name_key`."""
 
     def __init__(
         self,
@@ -91,7 +92,8 @@ class Comparer:
 
     def _question(self, baseline: Side, treatment: Side, pair: Pair) -> CompareInput[Any]:
         first, second = baseline.trajectory(pair.baseline), treatment.trajectory(pair.treatment)
-        rubric = self._rubrics.get(first.stimulus.get("name") or pair.baseline.stimulus, Rubric())
+        name = first.stimulus.get("name") or pair.baseline.stimulus
+        rubric = self._rubrics.get(name_key(name), Rubric())
         stimulus: Stimulus = replace(stimulus_of(first), rubric=rubric.items)
         config = {"prompt": rubric.instructions} if rubric.instructions else {}
         return CompareInput(

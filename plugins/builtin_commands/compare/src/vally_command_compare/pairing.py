@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from vally import VallyError
-from vally_command_compare.sides import Attempt, Side
+from vally_command_compare.sides import Attempt, Side, name_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def _leftovers(attempts: Iterable[Attempt], paired: set[tuple[str, int]]) -> tup
 
 
 def _identity(attempt: Attempt) -> tuple[str, int]:
-    return attempt.stimulus, attempt.trial_index
+    return name_key(attempt.stimulus), attempt.trial_index
 
 
 def _distinct(baseline: Side, treatment: Side) -> tuple[list[Attempt], list[Attempt]]:

@@ -19,6 +19,7 @@ from vally import (
     read_lines,
 )
 from vally_command_compare.judging import Rubric
+from vally_command_compare.sides import name_key
 
 REDACTED = "<redacted>"
 _JUDGE_KEYS = frozenset({"judge_model", "judge_provider"})
@@ -124,9 +125,9 @@ def _provider(recorded: object) -> ProviderConfig | None:
 
 
 def rubrics_of(specs: Iterable[EvalSpec], grader: str) -> dict[str, Rubric]:
-    """Criteria by stimulus name: its rubric, and the text of its first grader of the comparing kind."""
+    """Criteria by `name_key`: the rubric of a stimulus, and the text of its first grader of the comparing kind."""
     return {
-        stimulus.name: Rubric(items=stimulus.rubric, instructions=_instructions(stimulus.graders, grader))
+        name_key(stimulus.name): Rubric(items=stimulus.rubric, instructions=_instructions(stimulus.graders, grader))
         for spec in specs
         for stimulus in spec.stimuli
     }

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 from vally import (
     GraderResult,
@@ -26,6 +27,11 @@ METRICS = ("totalTokens", "turnCount", "toolCallCount", "wallTimeMs", "errorCoun
 MOST_PROBLEMS = 10
 CUT_SHORT = frozenset({"agent_timeout", "iteration_cap", "budget", "cancelled"})
 """Ends of a trajectory that a limit chose, not the agent: such work says little about which side is better."""
+
+
+def name_key(name: str) -> str:
+    """What is equal for names that are the same: a letter may be composed or not, as file systems have it."""
+    return normalize("NFC", name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +122,32 @@ def _attempts(index: ResultsIndex) -> tuple[list[Attempt], list[str]]:
             attempts.append(_attempt(record, (entry.offset, entry.length), thresholds, running))
         except RecordError as error:
             problems.append(f"line {entry.line}: {error}")
-    return attempts, problems
+    return _in_plan_order(attempts, index.summary), problems
+
+
+def _in_plan_order(attempts: Iterable[Attempt], summary: Mapping[str, Any] | None) -> list[Attempt]:
+    """The attempts as they were planned: lines come as trials ended, the summary names stimuli in their order.
+
+    What the summary does not name, or all without one, stays in the order of its first line.
+    """
+    ranks: dict[tuple[str, str, str], int] = {}
+    for item in _evals(summary):
+        place = str(item.get("evalFilePath", "")), str(item.get("model") or "")
+        for name in _stimulus_names(item):
+            ranks.setdefault((*place, name), len(ranks))
+    ranked = [
+        (ranks.setdefault((item.eval_file, item.model, item.stimulus), len(ranks)), item.trial_index, item)
+        for item in attempts
+    ]
+    return [item for _, _, item in sorted(ranked, key=lambda entry: entry[:2])]
+
+
+def _stimulus_names(evaluation: Mapping[str, Any]) -> Iterator[str]:
+    stats = evaluation.get("stats")
+    stimuli = stats.get("stimuli") if isinstance(stats, Mapping) else None
+    for item in stimuli if isinstance(stimuli, list) else ():
+        if isinstance(item, Mapping):
+            yield str(item.get("name", ""))
 
 
 def _attempt(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from unicodedata import normalize
 
 from vally import (
     EvalSpec,
@@ -75,13 +76,13 @@ class Choice:
 
     def entries(self, experiment: Experiment, run_id: str) -> list[PlanEntry]:
         """The chosen specs in plan order; raises `VallyError` for a choice of nothing."""
-        self._check_variants(experiment.config)
+        variants = self._variants(experiment.config)
         files = self._files(experiment)
         hits: dict[str, int] = {}
         chosen = [
             (item, select_stimuli(item.spec, self.words, None, hits))
             for item in experiment.specs
-            if item.eval_file in files and (not self.variants or item.variant in self.variants)
+            if item.eval_file in files and item.variant in variants
         ]
         for pattern in self.words.patterns:
             if not hits.get(pattern):
@@ -100,9 +101,13 @@ class Choice:
             raise VallyError("no stimulus matches", hints=["check --stimulus, --tag, --variant and --eval-filter"])
         return entries
 
-    def _check_variants(self, config: ExperimentConfig) -> None:
+    def _variants(self, config: ExperimentConfig) -> set[str]:
+        """The chosen variants, all without a choice; however the letters of a name are composed."""
+        if not self.variants:
+            return set(config.variant_names)
+        known_names = {normalize("NFC", name): name for name in config.variant_names}
         for name in self.variants:
-            if name not in config.variant_names:
+            if normalize("NFC", name) not in known_names:
                 hint = did_you_mean(name, config.variant_names)
                 known = f"variants: {', '.join(config.variant_names)}"
                 raise VallyError(
@@ -110,6 +115,7 @@ class Choice:
                     where="--variant",
                     hints=[hint, known] if hint else [known],
                 )
+        return {known_names[normalize("NFC", name)] for name in self.variants}
 
     def _files(self, experiment: Experiment) -> set[str]:
         every = {item.eval_file: item.spec.path for item in experiment.specs}
