@@ -180,6 +180,7 @@ class ScriptedRun:
             eval_name=result.eval_name,
             eval_file_path=result.eval_file_path,
             eval_index=self._eval_of(result).index,
+            variant=result.variant,
             model=model,
             trial_index=result.trial_index,
             total_trials=result.total_trials,

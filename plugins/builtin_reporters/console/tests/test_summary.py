@@ -77,6 +77,15 @@ def test_variants_are_told_apart(play: Play, grader: Grader) -> None:
     ]
 
 
+def test_cards_and_progress_tell_variants_apart(play: Play, grader: Grader) -> None:
+    """One stimulus of one eval runs in all variants, at the same time."""
+    results = [trial_result("s", grader("g"), variant=variant) for variant in ("plain", "skilled")]
+    played = play(*results, progress="plain")
+    for variant in ("plain", "skilled"):
+        assert f" · scripted / {variant} · default-model\n" in played.stdout
+        assert f"✔ scripted / {variant} / s (default-model)  " in played.stderr
+
+
 @pytest.mark.parametrize(
     ("result", "stop_reason", "words"),
     [

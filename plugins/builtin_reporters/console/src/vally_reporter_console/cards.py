@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vally import Style, fixed, name_line, one_line, plural, two_decimals
+from vally_reporter_console.figures import arm_of
 from vally_reporter_console.trial_block import TrialLayout
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class CardLayout:
         if 0 < tally.c < tally.n:
             facts.append(f"flaky {fixed(100 * (tally.n - tally.c) / tally.n, 0)}%")
         facts += self._exceptions(state, tally)
-        facts += [name_line(state.item.eval_name), name_line(state.model)]
+        facts += [name_line(arm_of(state.item)), name_line(state.model)]
         return f"{self.style.glyph(glyph, word)}  {' · '.join(facts)}"
 
     def _exceptions(self, state: StimulusState, tally: StimulusTally) -> Iterator[str]:

@@ -7,10 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vally import NO_MODEL, name_line, plural, short_clock
+from vally import MAIN_VARIANT, NO_MODEL, name_line, plural, short_clock
 
 if TYPE_CHECKING:
     from vally import TrialDone, TrialItem
+
+
+def arm_of(item: TrialItem) -> str:
+    """The eval of an item, in an experiment with its variant, because one stimulus runs in all of them."""
+    return item.eval_name if item.variant == MAIN_VARIANT else f"{item.eval_name} / {item.variant}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +30,7 @@ class TrialLabel:
     def of(cls, item: TrialItem) -> TrialLabel:
         """The names of an item."""
         number = f" #{item.trial_index + 1}/{item.total_trials}" if item.total_trials > 1 else ""
-        trial = name_line(f"{item.eval_name} / {item.stimulus.name}{number}")
+        trial = name_line(f"{arm_of(item)} / {item.stimulus.name}{number}")
         model = name_line(item.model or NO_MODEL)
         return cls(f"{trial} ({model})", trial, name_line(f"{item.stimulus.name}#{item.trial_index + 1}"))
 
