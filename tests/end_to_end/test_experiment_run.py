@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import time
 from pathlib import Path
@@ -56,6 +57,18 @@ def test_require_pass_looks_at_every_variant(kit: Experiments) -> None:
     kit.make({"plain": "wrong", "skilled": "right"})
     assert kit.run("--require-pass").exit_code == 1
     assert kit.run("--require-pass", "--variant", "skilled").exit_code == 0
+
+
+def test_documents_are_laid_out_as_all_json_files(kit: Experiments) -> None:
+    kit.make({"plain": "right", "skilled": "right"})
+    kit.run("--threshold", "1.0")
+    for path in kit.directory.glob("*.json"):
+        text = path.read_text()
+        assert text.startswith('{\n  "type": "')
+        assert text.endswith("}\n")
+        # Whole numbers have no fraction, as in records.
+        assert not re.search(r"\d\.0\b(?!\.)", re.sub(r'"(?:[^"\\]|\\.)*"', "", text)), path.name
+    assert {item["threshold"] for item in kit.document("plan-snapshot.json")["evals"]} == {1}
 
 
 def test_a_variant_is_found_however_its_letters_are_composed(kit: Experiments) -> None:

@@ -20,9 +20,9 @@ pytestmark = pytest.mark.heavy
 COUNT = 3
 
 
-def shards(kit: Experiments, count: int = COUNT, run_id: str = "r") -> list[str]:
+def shards(kit: Experiments, count: int = COUNT, run_id: str = "r", words: tuple[str, ...] = ()) -> list[str]:
     for index in range(1, count + 1):
-        kit.run("--shard", f"{index}/{count}", "--run-id", run_id)
+        kit.run("--shard", f"{index}/{count}", "--run-id", run_id, *words)
     return [f"vally-experiment-results/{run_id}/shard-{index}-of-{count}" for index in range(1, count + 1)]
 
 
@@ -133,6 +133,58 @@ def test_the_merged_directory_has_its_documents(kit: Experiments) -> None:
     manifest = json.loads((kit.root / "whole/experiment-manifest.json").read_text())
     assert (manifest["type"], "shard" in manifest) == ("experiment-manifest", False)
     assert len(kit.records(kit.root / "whole/plain/run-summary.jsonl")) == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "reasons"),
+    [
+        ((), ["4 of 4 trials failed", "2 of 2 trials failed"]),
+        (("--threshold", "0"), ["score 0.00 >= 0.00", "score 0.00 >= 0.00"]),
+        (("--skip-grade",), ["not graded", "not graded"]),
+    ],
+)
+def test_options_of_the_shards_hold_for_the_whole_run(
+    kit: Experiments, words: tuple[str, ...], reasons: list[str]
+) -> None:
+    kit.make({"plain": "wrong", "skilled": "wrong"})
+    result = merge(kit, shards(kit, 2, words=words), "--require-pass")
+    passed = bool(words)
+    assert (result.exit_code, result.stdout.count("PASSED")) == (int(not passed), int(passed)), result.stdout
+    summary = kit.records(kit.root / "whole/plain/results.jsonl")[-1]
+    assert [item["reason"] for item in summary["evals"]] == reasons
+    thresholds = {
+        item.get("threshold") for item in json.loads((kit.root / "whole/plan-snapshot.json").read_text())["evals"]
+    }
+    assert thresholds == ({0} if "--threshold" in words else {None})
+
+
+@pytest.mark.parametrize("words", [(), ("--quiet",)])
+def test_merging_tells_the_verdicts(kit: Experiments, words: tuple[str, ...]) -> None:
+    kit.make({"plain": "wrong", "skilled": "right"})
+    result = merge(kit, shards(kit, 2), "--require-pass", *words)
+    lines = result.stdout.splitlines()
+    assert result.exit_code == 1
+    assert "  ✘ first / plain (default-model)     4 of 4 trials failed" in lines
+    assert "  ✔ first / skilled (default-model)   all graders passed" in lines
+    assert "FAILED  2 of 4 evals passed · 12 trials · 0 errors" in lines
+    assert lines[-1] == "Output directory: whole"
+
+
+def test_a_contaminated_arm_stays_contaminated(kit: Experiments) -> None:
+    kit.make({"plain": "right", "skilled": "right"})
+    kit.fixture("skilled", "one", metadata={"skillsLoaded": ["leak"]})
+    result = merge(kit, shards(kit, 2))
+    assert result.exit_code == 1
+    assert "  ⚠ first / skilled (default-model)   contaminated" in result.stdout.splitlines()
+    assert "it should not have [arm-contaminated]" in result.stderr
+
+
+def test_shards_of_a_part_of_the_plan_are_told_why_they_make_no_run(kit: Experiments) -> None:
+    kit.make({"plain": "right", "skilled": "right"})
+    result = merge(kit, shards(kit, 2, words=("--stimulus", "one")))
+    assert result.exit_code == 1
+    assert "missing shard keys: 8, first " in result.stderr
+    assert "every shard is there, but ran only a part: leave out --variant" in result.stderr
 
 
 def edit(path: Path, **changes: Any) -> None:

@@ -317,3 +317,16 @@ def test_an_experiment(subject: Subject) -> None:
     summary = json.loads((subject.run_dir / "experiment-summary.json").read_text())
     assert (summary["passed"], summary["hadExecutionErrors"]) == (True, False)
     assert [variant["passed"] for variant in summary["variants"]] == [True, True]
+
+
+def test_a_contaminated_variant_is_not_passed_by_a_judge(subject: Subject) -> None:
+    subject.project.eval("e", [stimulus("s", PROMPT)], defaults={"executor": "mock", **BY_SCRIPT})
+    variants = {"base": {}, "other": {"overrides": {"model": "x"}}}
+    file = subject.project.experiment(variants=variants, vary=["/defaults/model"], baseline="base")
+    subject.run(["experiment", "run", file.name, "--output-dir", "out"], failing)
+    path = subject.run_dir / "experiment-summary.json"
+    found = {"variant": "other", "evalFile": "e.yaml", "model": "x", "reasons": ["skill 'leak'"]}
+    path.write_text(json.dumps({**json.loads(path.read_text()), "contaminated": [found]}))
+    subject.rejudge(answers=only("m1"))
+    summary = json.loads(path.read_text())
+    assert (summary["passed"], [variant["passed"] for variant in summary["variants"]]) == (False, [True, False])

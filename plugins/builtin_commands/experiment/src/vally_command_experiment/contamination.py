@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any
 
-from vally import SpecError, TrialDone, parse_skill
+from vally import SpecError, TrialDone, VallyError, parse_skill
 
 Arm = tuple[str, str, str]
 """Variant, eval file, model."""
@@ -113,6 +113,22 @@ def _document(arm: Arm, expected: Expected, loaded: Loaded, reasons: list[str]) 
         "loaded": loaded.document(),
         "reasons": reasons,
     }
+
+
+def contamination_error(item: Mapping[str, Any]) -> VallyError:
+    """What is said about one item of `contaminated`."""
+    arm = f"{item['variant']}, {item['evalFile']}, {item['model']}"
+    sets = ((word, item.get(word)) for word in ("expected", "loaded"))
+    return VallyError(
+        f"its agent had {'; '.join(item['reasons'])}",
+        where=arm,
+        code="arm-contaminated",
+        hints=[f"{word}: {_sets(value)}" for word, value in sets if isinstance(value, Mapping)],
+    )
+
+
+def _sets(sets: Mapping[str, Any]) -> str:
+    return "; ".join(f"{name}: {', '.join(map(str, values)) or 'none'}" for name, values in sets.items())
 
 
 def _loaded(metadata: Mapping[str, Any], workspace: str | None) -> Loaded:

@@ -18,20 +18,23 @@ PROVENANCE_NAME = "run-summary.jsonl"
 COMPARISONS_NAME = "comparisons.jsonl"
 
 
-def plan_snapshot(experiment: Experiment) -> Document:
-    """The whole plan, before filters and shards, so that all shards of a run hold the same."""
+def plan_snapshot(experiment: Experiment, threshold: float | None) -> Document:
+    """The whole plan, before filters and shards, so that all shards of a run hold the same.
+
+    `threshold` is that of the command line, which holds for all evals, also when shards are merged.
+    """
     return {
         "type": "experiment-plan-snapshot",
         "version": 1,
         "vallyVersion": __version__,
         "planDigest": experiment.plan_digest,
-        "evals": [_planned_eval(item) for item in experiment.specs],
+        "evals": [_planned_eval(item, threshold) for item in experiment.specs],
     }
 
 
-def _planned_eval(item: Any) -> Document:
+def _planned_eval(item: Any, threshold: float | None) -> Document:
     spec = item.spec
-    threshold = {} if spec.scoring.threshold is None else {"threshold": spec.scoring.threshold}
+    given = spec.scoring.threshold if threshold is None else threshold
     rate = {} if spec.scoring.pass_rate is None else {"passRate": spec.scoring.pass_rate}
     return {
         "evalName": spec.name,
@@ -41,7 +44,7 @@ def _planned_eval(item: Any) -> Document:
         "executor": spec.defaults.executor.name,
         "judgeModel": spec.defaults.judge_model or DEFAULT_JUDGE_MODEL,
         "runs": 1 if spec.defaults.runs is None else spec.defaults.runs,
-        **threshold,
+        **({} if given is None else {"threshold": given}),
         **rate,
         "plannedStimulusCount": len(spec.stimuli),
         "plannedStimulusNames": [stimulus.name for stimulus in spec.stimuli],

@@ -23,13 +23,15 @@ from vally import (
     load_trial_result,
     parse_json,
     parse_timestamp,
-    plural,
-    print_line,
+    plain_value,
+    print_error,
     record_line,
     timestamp,
 )
+from vally_command_experiment.contamination import contamination_error
 from vally_command_experiment.documents import MANIFEST_NAME, PLAN_NAME, PROVENANCE_NAME, SUMMARY_NAME, summary_document
 from vally_command_experiment.figures import Figures
+from vally_command_experiment.merge_report import tell_merge
 from vally_command_experiment.planning import variant_parts
 from vally_command_experiment.report_data import Report
 from vally_command_experiment.reports import write_reports
@@ -47,21 +49,16 @@ def merge_shards(context: CliContext, options: Mapping[str, Any]) -> int:
     check_shards(shards, target, options["output_dir"])
     merge = Merge(shards, target)
     document = merge.write(html=options["html"])
-    failed = document["hadExecutionErrors"] or document["partial"]
+    failed = document["hadExecutionErrors"] or document["partial"] or document["contaminated"]
     code = 1 if failed or (options["require_pass"] and not document["passed"]) else 0
-    _tell(context, options, document, code)
-    return code
-
-
-def _tell(context: CliContext, options: Mapping[str, Any], document: Mapping[str, Any], code: int) -> None:
     if options["output"] == "json":
-        click.echo(json.dumps({**document, "runDir": options["output_dir"], "exitCode": code}, ensure_ascii=False))
-        return
-    if context.display.quiet:
-        return
-    totals = document["totals"]
-    print_line(f"Merged {plural(len(options['directories']), 'shard')}: {plural(totals['trials'], 'trial')}")
-    print_line(f"Output directory: {options['output_dir']}")
+        whole = plain_value({**document, "runDir": options["output_dir"], "exitCode": code}).value
+        click.echo(json.dumps(whole, ensure_ascii=False))
+    else:
+        tell_merge(context, document, len(shards), options["output_dir"])
+    for item in document["contaminated"]:
+        print_error(contamination_error(item))
+    return code
 
 
 Place = tuple[Path, "IndexEntry"]
@@ -79,11 +76,17 @@ class Merge:
         self._parts = variant_parts(self._head["variantNames"])
         self._planned = list(_planned_evals(self._plan))
         self._figures = Figures()
+        self._facts: list[TrialFacts] = []
+        self._grades = 0
         self._tally = RunTally(self._planned)
 
     def write(self, *, html: bool) -> dict[str, Any]:
         """Write everything; returns the summary document."""
         found = self._find_records()
+        # Runs with --skip-grade left no grade anywhere, and none is missed.
+        self._tally = RunTally(self._planned, graded=bool(self._grades) or not self._misses_grades())
+        for facts in self._facts:
+            self._tally.add(facts)
         try:
             self._target.mkdir(parents=True, exist_ok=True)
             self._write_records(found)
@@ -119,9 +122,17 @@ class Merge:
         except VallyError as error:
             raise VallyError(error.message, where=f"{path}:{entry.line}", code=error.code) from error
         facts = TrialFacts.from_result(result, planned.threshold, eval_index=planned.index)
-        self._tally.add(facts)
+        self._facts.append(facts)
+        self._grades += result.grade_result is not None
         self._figures.add(result, facts.passed)
         return place
+
+    def _misses_grades(self) -> bool:
+        """Whether a trial that succeeded has no grade although its stimulus has graders."""
+        graded = {
+            (item.index, stimulus.name) for item in self._planned for stimulus in item.stimuli if stimulus.grader_count
+        }
+        return any(facts.status == "success" and (facts.eval_index, facts.stimulus) in graded for facts in self._facts)
 
     def _write_records(self, found: Mapping[str, Sequence[Place]]) -> None:
         for variant, part in self._parts.items():

@@ -35,6 +35,7 @@ from vally import (
     workspace_directory,
 )
 from vally_command_experiment.comparing import check_comparing, compare
+from vally_command_experiment.contamination import contamination_error
 from vally_command_experiment.documents import (
     COMPARISONS_NAME,
     PLAN_NAME,
@@ -199,7 +200,7 @@ class ExperimentRun:
 
         def begin(output: RunOutput) -> None:
             session.output = output
-            write_document(output.path / PLAN_NAME, plan_snapshot(experiment))
+            write_document(output.path / PLAN_NAME, plan_snapshot(experiment, self._options["threshold"]))
             self._write_provenance(session, experiment, plan)
             write_manifest()
             self._progress.write = write_manifest
@@ -226,7 +227,7 @@ class ExperimentRun:
         path = session.output.path
         contaminated = self._progress.loaded.contaminated()
         for item in contaminated:
-            print_error(_contamination(item))
+            print_error(contamination_error(item))
         # Comparing reads the summary, to leave out what is contaminated.
         write_document(path / SUMMARY_NAME, summary_document(head, outcome.summary, [], contaminated))
         compared = 0
@@ -242,20 +243,6 @@ class ExperimentRun:
 
     def _object(self, session: RunSession, document: Mapping[str, Any], code: int) -> dict[str, Any]:
         return {**document, "runDir": session.output.display, "exitCode": code}
-
-
-def _contamination(item: Mapping[str, Any]) -> VallyError:
-    arm = f"{item['variant']}, {item['evalFile']}, {item['model']}"
-    return VallyError(
-        f"its agent had {'; '.join(item['reasons'])}",
-        where=arm,
-        code=item["code"],
-        hints=[f"expected: {_sets(item['expected'])}", f"loaded: {_sets(item['loaded'])}"],
-    )
-
-
-def _sets(sets: Mapping[str, Sequence[str]]) -> str:
-    return "; ".join(f"{name}: {', '.join(values) or 'none'}" for name, values in sets.items())
 
 
 def check_usage(options: Mapping[str, Any]) -> None:

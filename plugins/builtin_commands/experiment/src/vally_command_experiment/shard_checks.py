@@ -12,7 +12,7 @@ from vally_command_experiment.documents import PLAN_NAME, PROVENANCE_NAME, SHARD
 from vally_command_experiment.planning import variant_parts
 from vally_command_experiment.shard_shapes import check_contaminated, check_manifest, check_plan, read_document
 
-_FIELDS = (("run id", "runId"), ("experiment hash", "experimentHash"), ("plan digest", "planDigest"))
+_FIELDS = (("run id", "runId"), ("experiment hash", "experimentHash"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,13 +122,26 @@ def _check_equal(first: ShardDirectory, other: ShardDirectory) -> None:
     for arm in sorted(ours.keys() & theirs.keys()):
         for label, key in (("eval hash", "evalHash"), ("config hash", "configHash")):
             _same(first, other, f"{label} of {arm[1]}, {arm[0]}", ours[arm].get(key), theirs[arm].get(key))
+    # Says least of all what is different, but also about evals of which two shards have nothing in common.
+    ours_digest, theirs_digest = (shard.manifest["experiment"].get("planDigest") for shard in (first, other))
+    _same(
+        first,
+        other,
+        "plan digest",
+        ours_digest,
+        theirs_digest,
+        hint="an eval, or a file of its plan, was changed between the shards",
+    )
     if canonical_json(dict(first.plan)) != canonical_json(dict(other.plan)):
         raise VallyError(f"plan snapshots differ: {first.name}, {other.name}")
 
 
-def _same(first: ShardDirectory, other: ShardDirectory, field: str, ours: object, theirs: object) -> None:
+def _same(
+    first: ShardDirectory, other: ShardDirectory, field: str, ours: object, theirs: object, hint: str | None = None
+) -> None:
     if ours != theirs:
-        raise VallyError(f"shards differ in {field}: {ours} ({first.name}) and {theirs} ({other.name})")
+        text = f"shards differ in {field}: {ours} ({first.name}) and {theirs} ({other.name})"
+        raise VallyError(text, hints=[hint] if hint else [])
 
 
 def _hashes(shard: ShardDirectory) -> dict[tuple[str, str], Mapping[str, Any]]:
@@ -149,7 +162,8 @@ def _check_keys(shards: Sequence[ShardDirectory]) -> None:
     missing = [key for key in _planned_keys(shards[0].plan) if key not in owner]
     if missing:
         absent = sorted(set(range(1, shards[0].count + 1)) - {shard.index for shard in shards})
-        hints = [f"absent shards: {', '.join(map(str, absent))}"] if absent else []
+        every = "every shard is there, but ran only a part: leave out --variant, --eval-filter, --stimulus and --tag"
+        hints = [f"absent shards: {', '.join(map(str, absent))}" if absent else every]
         raise VallyError(f"missing shard keys: {len(missing)}, first {missing[0]}", hints=hints)
     for shard in shards:
         recorded = shard.completed & _recorded(shard)

@@ -20,6 +20,7 @@ from vally import (
     atomic_write,
     dump_record,
     parse_json,
+    plain_value,
     print_warning,
     read_json,
     read_trials,
@@ -144,17 +145,23 @@ def _write_reports(path: Path, context: CliContext, host: PluginHost) -> None:
 
 
 def update_experiment(directory: Path, summaries: Sequence[RunSummary]) -> None:
-    """Let the summary of an experiment tell the verdicts that its variants have now."""
+    """Let the summary of an experiment tell the verdicts that its variants have now.
+
+    A variant whose agents had something else than they should stays not passed, whatever graders say of it.
+    """
     path = directory / EXPERIMENT_SUMMARY
     document = read_json(path)
     variants = document.get("variants")
     if not isinstance(variants, list):
         return
+    contaminated = document.get("contaminated")
+    spoiled = [item.get("variant") for item in contaminated or () if isinstance(item, dict)]
     for variant in variants:
         name = variant.get("name") if isinstance(variant, dict) else None
         now = next((item for item in summaries if any(part.variant == name for part in item.evals)), None)
         if now is not None:
-            variant |= {"passed": now.passed, "evals": [dump_record(part) for part in now.evals]}
-    document["passed"] = all(item.passed for item in summaries)
+            passed = now.passed and name not in spoiled
+            variant |= {"passed": passed, "evals": [dump_record(part) for part in now.evals]}
+    document["passed"] = all(item.passed for item in summaries) and not spoiled
     document["hadExecutionErrors"] = any(item.had_execution_errors for item in summaries)
-    atomic_write(path, json.dumps(document, ensure_ascii=False, indent=2) + "\n")
+    atomic_write(path, json.dumps(plain_value(document).value, ensure_ascii=False, indent=2) + "\n")
