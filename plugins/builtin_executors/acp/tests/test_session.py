@@ -110,6 +110,25 @@ async def test_how_a_prompt_ends_the_session(execute: Any, agent: Any, reason: s
     assert trajectory.end_reason == end
 
 
+async def test_an_agent_that_interrupts_itself_did_not_complete(execute: Any, agent: Any, heard: Any) -> None:
+    seen: list[TurnComplete] = []
+
+    async def on_turn_complete(done: TurnComplete) -> None:
+        seen.append(done)
+
+    interrupted = {"result": {"stopReason": "cancelled"}}
+    command = {"command": agent([{"text": "First I will"}, interrupted])}
+    trajectory = await execute(command, "one", "two", on_turn_complete=on_turn_complete)
+    assert (trajectory.end_reason, trajectory.output) == ("error", "First I will")
+    assert of(trajectory, "error") == [{"message": "the agent interrupted its turn", "type": "aborted"}]
+    assert seen == []
+    assert len(heard("session/prompt")) == 1
+
+    with pytest.raises(ExecutorError, match="the agent interrupted its turn") as caught:
+        await execute({"command": agent([interrupted])})
+    assert (caught.value.code, caught.value.retryable) == ("agent-protocol", False)
+
+
 ASK = {"toolCallId": "a", "kind": "execute", "title": "rm -rf build", "rawInput": {"command": "rm -rf build"}}
 OPTIONS = [
     {"optionId": "always", "kind": "allow_always", "name": "Always"},

@@ -14,10 +14,11 @@ import anyio
 import psutil
 import pytest
 
-from vally import ExecutorError, StopSignal
+from vally import ExecutorError, StopSignal, Trajectory
 from vally.testing import MockLlm
 from vally_executor_copilot_sdk import client as clients
 from vally_executor_copilot_sdk import waiting
+from vally_executor_copilot_sdk.native import session_file
 
 pytestmark = [pytest.mark.heavy, pytest.mark.anyio]
 
@@ -126,6 +127,42 @@ async def test_a_failing_call_that_is_repeated_is_counted(run: Any) -> None:
     trajectory = await run("x\n!fail 500 times=1 retry-after=1\n!say y")
     assert trajectory.output == "y"
     assert trajectory.metadata["modelRetries"] == 1
+
+
+async def interrupt(run: Any, trial_id: str) -> None:
+    """What an agent does that interrupts its own turn."""
+    (client,) = run.executor.pool.clients
+    await client.sdk._client.request("session.abort", {"sessionId": trial_id})
+
+
+async def test_an_agent_that_interrupts_itself_did_not_complete(run: Any, trial_id: str) -> None:
+    ended: list[Trajectory] = []
+
+    async def trial() -> None:
+        ended.append(await run(SLEEP))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(trial)
+        await until(lambda: sleeping(run))
+        await interrupt(run, trial_id)
+    (trajectory,) = ended
+    assert trajectory.end_reason == "error"
+    (error,) = [event.data for event in trajectory.events if event.type == "error"]
+    assert error == {"message": "the agent interrupted its turn", "type": "aborted"}
+
+
+async def test_an_agent_that_interrupts_itself_before_it_did_anything(run: Any, trial_id: str) -> None:
+    def asking() -> bool:
+        clients = run.executor.pool.clients
+        log = session_file(clients[0].settings.copilot_home, trial_id) if clients else None
+        return log is not None and log.is_file() and "assistant.turn_start" in log.read_text()
+
+    async def meanwhile() -> None:
+        await until(asking)
+        await interrupt(run, trial_id)
+
+    error, _ = await failing(run, "x\n!sleep 600\n!say y", meanwhile)
+    assert (error.message, error.code, error.retryable) == ("the agent interrupted its turn", "agent-protocol", False)
 
 
 async def test_a_killed_runtime_is_noticed_at_once(run: Any) -> None:

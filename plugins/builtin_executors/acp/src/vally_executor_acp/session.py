@@ -229,7 +229,11 @@ class Session:
             failure = self._updates.failure, status_in(self._updates.failure)
         if failure is not None:
             return self._failed_prompt(*failure)
-        return _ENDS.get(str(response.get("stopReason")), TURN_DONE)
+        reason = response.get("stopReason")
+        if reason == "cancelled":
+            # Nobody here asked for it, or the prompt would count as stopped.
+            return self._failed_prompt("the agent interrupted its turn", None, type="aborted")
+        return _ENDS.get(str(reason), TURN_DONE)
 
     async def _prompt(self, agent: Agent, sent: list[dict[str, Any]], *, first: bool) -> Params:
         """Send a prompt and wait for its end; a stop cancels it, and its last updates are still heard.
@@ -282,11 +286,11 @@ class Session:
         provider = self._config.profile or (self._agent.name if self._agent else "") or EXECUTOR
         return {"provider": provider, "unit": unit, "amount": max(0.0, spent)}
 
-    def _failed_prompt(self, text: str, status: int | None) -> str:
+    def _failed_prompt(self, text: str, status: int | None, **facts: str) -> str:
         """An error of infrastructure, or one before the agent did anything, is the trial's; any other the agent's."""
         message = self._options.redact(text)
         error = infrastructure_error(message, status)
-        self._builder.error(message, code=status)
+        self._builder.error(message, code=status, **facts)
         if error is None and self._builder.acted:
             return "error"
         raise error or ExecutorError(message or "the prompt failed", code="agent-protocol")

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from copilot import CopilotSession
 
 REPLY_LIMIT_S = 5.0
+INTERRUPTED = "the agent interrupted its turn"
 SESSION_VARIABLE = "COPILOT_AGENT_SESSION_ID"
 
 
@@ -163,7 +164,9 @@ class Trial:
                 raise ExecutorError(str(data.get("message")), code="agent-protocol")
             return False
         # Nobody here asked for it, or it would have been noticed first.
-        self._record.builder.error("the agent interrupted its turn", type="aborted")
+        if not self._record.builder.acted:
+            raise ExecutorError(INTERRUPTED, code="agent-protocol")
+        self._record.builder.error(INTERRUPTED, type="aborted")
         self._end_reason = "error"
         return False
 
