@@ -82,6 +82,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name.replace("_", "-"), value)
         if 300 <= status < 400:
             self.send_header("Location", f"{self.server.url}/elsewhere")
-        self.send_header("Content-Length", str(len(body.encode())))
+        data = body.encode("utf-8", "surrogateescape")
+        self.send_header("Content-Length", str(len(data)))
         self.end_headers()
-        self.wfile.write(body.encode())
+        self.wfile.write(data)

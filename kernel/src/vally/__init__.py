@@ -93,6 +93,7 @@ _NAMES = {
     "vally.run.builder": "TrajectoryBuilder",
     "vally.run.calling": "invoke",
     "vally.run.diffs": "recorded_diff recorded_turn_diff sidecar_path",
+    "vally.run.endpoint_error": "EndpointError endpoint_answer",
     "vally.run.environment": "agent_environment candidate_variables",
     "vally.run.eval_table": "eval_result eval_table run_verdict stimulus_stats",
     "vally.run.file_locks": "lock_file",
@@ -107,7 +108,7 @@ _NAMES = {
         "SimulatedUser Skill StopSignal TurnComplete"
     ),
     "vally.run.judge_conversation": (
-        "EndpointError JudgeAnswer JudgeConversation SubmittedCall ask_judge judge_reminder submitted_call"
+        "JudgeAnswer JudgeConversation SubmittedCall ask_judge judge_reminder submitted_call"
     ),
     "vally.run.judges": "JudgePool",
     "vally.run.judge_endpoint": "EndpointConversation EndpointJudge own_headers_client posted_json",

@@ -208,6 +208,8 @@ from vally.run.calling import invoke as invoke
 from vally.run.diffs import recorded_diff as recorded_diff
 from vally.run.diffs import recorded_turn_diff as recorded_turn_diff
 from vally.run.diffs import sidecar_path as sidecar_path
+from vally.run.endpoint_error import EndpointError as EndpointError
+from vally.run.endpoint_error import endpoint_answer as endpoint_answer
 from vally.run.environment import agent_environment as agent_environment
 from vally.run.environment import candidate_variables as candidate_variables
 from vally.run.eval_table import eval_result as eval_result
@@ -241,7 +243,6 @@ from vally.run.inputs import SimulatedUser as SimulatedUser
 from vally.run.inputs import Skill as Skill
 from vally.run.inputs import StopSignal as StopSignal
 from vally.run.inputs import TurnComplete as TurnComplete
-from vally.run.judge_conversation import EndpointError as EndpointError
 from vally.run.judge_conversation import JudgeAnswer as JudgeAnswer
 from vally.run.judge_conversation import JudgeConversation as JudgeConversation
 from vally.run.judge_conversation import SubmittedCall as SubmittedCall

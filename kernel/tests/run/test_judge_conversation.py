@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
 from typing import Any
 
 import anyio
@@ -234,88 +231,6 @@ def test_reminders() -> None:
         "Your answer was not accepted: score is missing. Call submit exactly once, with valid arguments."
     )
     assert "one JSON object" in judge_reminder("submit", "it is empty", as_json=True)
-
-
-@pytest.mark.parametrize(
-    ("body", "message"),
-    [
-        ('{"error": {"message": "no such\\nmodel"}}', "HTTP 400: no such model"),
-        ('{"error": "bad"}', "HTTP 400: bad"),
-        ('{"message": "bad"}', "HTTP 400: bad"),
-        ('{"detail": [{"loc": ["body", "seed"]}]}', 'HTTP 400: [{"loc": ["body", "seed"]}]'),
-        ("plain\x1b[31m text", "HTTP 400: plain text"),
-        ("<!DOCTYPE html><p>gateway", "HTTP 400"),
-        ("", "HTTP 400"),
-        ('{"error": {"message": "key s3cret-value and s3cret-value-2"}}', "HTTP 400: key <redacted> and <redacted>"),
-    ],
-)
-def test_the_message_of_a_status(body: str, message: str) -> None:
-    error = EndpointError.of_status(400, body, {}, ["s3cret-value", "s3cret-value-2"])
-    assert (error.message, error.retryable, error.status) == (message, False, 400)
-
-
-@pytest.mark.parametrize(
-    ("status", "retryable"),
-    [
-        (400, False),
-        (401, False),
-        (404, False),
-        (408, True),
-        (409, True),
-        (422, False),
-        (429, True),
-        (500, True),
-        (529, True),
-    ],
-)
-def test_which_statuses_may_pass(status: int, retryable: bool) -> None:
-    assert EndpointError.of_status(status, "", {}).retryable is retryable
-
-
-@pytest.mark.parametrize(("value", "seconds"), [("3", 3), ("0.5", 0.5), ("", None), ("soon", None), ("-1", None)])
-def test_the_wait_that_an_endpoint_asks_for(value: str, seconds: float | None) -> None:
-    assert EndpointError.of_status(429, "", {"retry-after": value}).retry_after_s == seconds
-
-
-def test_the_wait_may_be_a_date() -> None:
-    for moment, least in ((datetime.now(UTC) + timedelta(seconds=60), 30), (datetime.now(UTC) - timedelta(1), 0)):
-        value = format_datetime(moment, usegmt=True)
-        found = EndpointError.of_status(429, "", {"retry-after": value}).retry_after_s
-        assert found is not None
-        assert least <= found <= 60
-
-
-@pytest.mark.parametrize(
-    ("answer", "message", "retryable"),
-    [
-        ({"error": {"message": "slow down", "code": 429}}, "HTTP 429: slow down", True),
-        ({"error": {"message": "no credit", "code": 402}, "choices": []}, "HTTP 402: no credit", False),
-        ({"error": {"message": "s3cret-value is bad", "code": "odd"}}, "HTTP 502: <redacted> is bad", True),
-        ({"error": "gone"}, "HTTP 502: gone", True),
-        ({"type": "error", "error": {"type": "overloaded_error", "message": "busy"}}, "HTTP 502: busy", True),
-        ({"status": "failed", "error": {"code": "server_error", "message": "oh"}, "output": []}, "HTTP 502: oh", True),
-    ],
-)
-def test_an_error_in_an_answer_of_its_own(answer: dict[str, Any], message: str, retryable: bool) -> None:
-    found = EndpointError.of_answer(answer, json.dumps(answer), {}, ["s3cret-value"])
-    assert found is not None
-    assert (found.message, found.retryable) == (message, retryable)
-
-
-@pytest.mark.parametrize("said", [{"choices": [{}]}, {"output": [{}]}, {"content": [{}]}])
-def test_an_answer_with_content_is_no_error(said: dict[str, Any]) -> None:
-    assert EndpointError.of_answer({"error": "unimportant", **said}, "", {}) is None
-    assert EndpointError.of_answer({"error": None}, "", {}) is None
-
-
-def test_a_broken_connection_tells_its_first_cause() -> None:
-    error = RuntimeError("wrapped")
-    error.__cause__ = ConnectionResetError("reset by s3cret-value")
-    found = EndpointError.of_connection(error, ["s3cret-value"])
-    assert (found.message, found.retryable) == ("connection failed: reset by <redacted>", True)
-    alone = EndpointError.of_connection(OSError("no route to s3cret-value"), ["s3cret-value"])
-    assert alone.message == "connection failed: no route to <redacted>"
-    assert EndpointError.of_connection(TimeoutError()).message == "connection failed: TimeoutError"
 
 
 OPTIONAL = {"temperature": 0, "seed": None, "reasoning": "high", "tool_choice": "forced"}

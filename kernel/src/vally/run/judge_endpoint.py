@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
@@ -10,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 import anyio
 
 from vally.errors import JudgeError
-from vally.run.judge_conversation import EndpointError, ask_judge
+from vally.run.endpoint_error import EndpointError, endpoint_answer
+from vally.run.judge_conversation import ask_judge
 from vally.run.providers import outgoing_headers
 
 if TYPE_CHECKING:
@@ -121,13 +121,8 @@ async def posted_json(
     except library.APIConnectionError as error:
         raise EndpointError.of_connection(error, known) from error
     except (library.APIError, ValueError, RecursionError) as error:
-        raise EndpointError("the endpoint's answer is not JSON") from error
-    if not isinstance(answer, dict):
-        raise EndpointError("the endpoint's answer is not a JSON object")
-    told = EndpointError.of_answer(answer, json.dumps(answer), {}, known)
-    if told is not None:
-        raise told
-    return answer
+        raise EndpointError("the endpoint's answer is not JSON", retryable=True) from error
+    return endpoint_answer(answer, {}, known)
 
 
 def own_headers_client(library: Any, own: Mapping[str, str]) -> Any:

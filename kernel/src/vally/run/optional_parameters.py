@@ -8,7 +8,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from vally.run.judge_conversation import EndpointError
+from vally.run.endpoint_error import EndpointError
 
 T = TypeVar("T")
 REFUSING_STATUSES = frozenset({400, 404, 415, 422, 501})

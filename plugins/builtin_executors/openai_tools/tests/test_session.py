@@ -367,33 +367,113 @@ async def test_an_answer_that_takes_too_long(execute: Any) -> None:
     assert (caught.value.code, caught.value.retryable) == ("provider-error", True)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("<html>Not found</html>", "the endpoint's answer is not a JSON object"),
-        ("[1]", "the endpoint's answer is not a JSON object"),
-        ("", "the endpoint's answer is not a JSON object"),
-        ("[" * 100_000, "the endpoint's answer is not a JSON object"),
-        ("{}", "the endpoint's answer has no message"),
-        ('{"choices": []}', "the endpoint's answer has no message"),
-        ('{"choices": [{"message": 1}]}', "the endpoint's answer has no message"),
-    ],
-)
+NO_ANSWERS = [
+    ("<html>Not found</html>", "the endpoint's answer is not JSON"),
+    ('{"choices": [{"mess', "the endpoint's answer is not JSON"),
+    ("[1]", "the endpoint's answer is not a JSON object"),
+    ("", "the endpoint's answer is not JSON"),
+    ("[" * 100_000, "the endpoint's answer is not JSON"),
+    ('data: {"choices": [{"delta": {"content": "Hi"}}]}\n\ndata: [DONE]\n', "the endpoint's answer is not JSON"),
+    ("{}", "the endpoint's answer has no message"),
+    ('{"choices": []}', "the endpoint's answer has no message"),
+    ('{"choices": [{"message": 1}]}', "the endpoint's answer has no message"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), NO_ANSWERS)
 async def test_an_endpoint_that_does_not_speak_the_protocol(
     execute: Any, endpoint: FixedEndpoint, text: str, message: str
 ) -> None:
     endpoint.give_text(text)
     with pytest.raises(ExecutorError, match=message) as caught:
-        await execute("hi", url=endpoint.url)
+        await execute("hi", url=endpoint.url, config={"retries": 0})
     assert (caught.value.code, caught.value.retryable) == ("agent-protocol", False)
-    assert len(caught.value.details["line"]) <= 200
+    assert caught.value.details["line"] == text[:200]
 
 
-async def test_an_error_inside_an_answer(execute: Any, endpoint: FixedEndpoint) -> None:
-    endpoint.give({"error": {"code": 401, "message": "no credits"}})
-    with pytest.raises(ExecutorError, match="no credits") as caught:
+@pytest.mark.parametrize(("text", "message"), NO_ANSWERS[:3])
+async def test_what_is_no_answer_is_asked_for_again(
+    execute: Any, endpoint: FixedEndpoint, text: str, message: str
+) -> None:
+    endpoint.give_text(text)
+    endpoint.give(answer({"content": "At last."}))
+    trajectory = await execute("hi", url=endpoint.url)
+    assert (trajectory.output, trajectory.metrics.error_count, len(endpoint.bodies)) == ("At last.", 0, 2)
+
+    endpoint.answers.clear()
+    endpoint.give_text(text)
+    with pytest.raises(ExecutorError, match=message) as caught:
+        await execute("hi", url=endpoint.url, config={"retries": 1})
+    assert (caught.value.code, len(endpoint.bodies)) == ("agent-protocol", 4)
+
+
+async def test_a_page_that_holds_the_key(execute: Any, endpoint: FixedEndpoint) -> None:
+    endpoint.give_text("<p>a-very-secret-key</p>")
+    with pytest.raises(ExecutorError) as caught:
+        await execute(
+            "hi",
+            url=endpoint.url,
+            config={"retries": 0, "provider": {"apiKeyEnv": "A_KEY"}},
+            process_env={"A_KEY": "a-very-secret-key"},
+        )
+    assert caught.value.details["line"] == "<p><redacted></p>"
+
+
+async def test_characters_that_were_cut(execute: Any, endpoint: FixedEndpoint) -> None:
+    endpoint.give_text('\ufeff{"choices": [{"message": {"content": "caf\udcc3"}}]}')
+    assert (await execute("hi", url=endpoint.url)).output == "caf\ufffd"
+
+
+def broken_off(error: object, **choice: Any) -> dict[str, Any]:
+    """An answer whose only choice has an error, as routers of models tell that of the model behind them."""
+    return answer({"role": "assistant", "content": ""}, error=error, finish_reason="error", **choice)
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "status"),
+    [
+        ({"error": {"code": 401, "message": "oh no"}}, "provider-auth", 401),
+        (broken_off({"code": 403, "message": "oh no"}), "provider-auth", 403),
+        (broken_off({"code": 400, "message": "oh no"}), "provider-error", 400),
+        (broken_off({"code": "invalid_prompt", "message": "oh no"}), "provider-error", 400),
+        ({**answer({"content": ""}), "error": {"code": "402", "message": "oh no"}}, "provider-error", 402),
+    ],
+)
+async def test_an_error_inside_an_answer(
+    execute: Any, endpoint: FixedEndpoint, body: object, code: str, status: int
+) -> None:
+    endpoint.give(body)
+    with pytest.raises(ExecutorError, match=f"HTTP {status}: oh no") as caught:
         await execute("hi", url=endpoint.url)
-    assert caught.value.code == "provider-auth"
+    assert (caught.value.code, caught.value.retryable) == (code, False)
+    assert caught.value.details == {"status": status}
+    assert len(endpoint.bodies) == 1
+
+
+@pytest.mark.parametrize("told", ["choice", "answer", "stream"])
+async def test_an_error_inside_an_answer_that_may_pass(execute: Any, endpoint: FixedEndpoint, told: str) -> None:
+    error = {"code": 429, "message": "busy", "metadata": {"error_type": "rate_limit_exceeded"}}
+    half = {"choices": [{"delta": {"content": "Half an"}}]}
+    texts = {
+        "choice": json.dumps(answer({"content": "Half an"}, error=error, finish_reason="error")),
+        "answer": json.dumps({"error": error}),
+        "stream": f": PROCESSING\n\ndata: {json.dumps(half)}\n\ndata: {json.dumps({**half, 'error': error})}\n\n",
+    }
+    endpoint.give_text(texts[told], retry_after="0")
+    with pytest.raises(ExecutorError, match="HTTP 429: busy") as caught:
+        await execute("hi", url=endpoint.url)
+    assert (caught.value.code, caught.value.retryable) == ("provider-rate-limit", True)
+    assert len(endpoint.bodies) == 4
+    endpoint.give(answer({"content": "At last."}))
+    assert (await execute("hi", url=endpoint.url)).output == "At last."
+
+
+async def test_a_conversation_that_became_too_long_as_a_router_tells_it(execute: Any, endpoint: FixedEndpoint) -> None:
+    endpoint.give(answer(asks(("bash", {"command": "true"}))))
+    raw = json.dumps({"error": {"message": "This model's maximum context length is 10 tokens."}})
+    endpoint.give(broken_off({"code": 400, "message": "Provider returned error", "metadata": {"raw": raw}}))
+    trajectory = await execute("hi", url=endpoint.url)
+    assert (trajectory.end_reason, trajectory.metrics.error_count) == ("budget", 0)
 
 
 async def test_a_redirect_is_not_followed(execute: Any, endpoint: FixedEndpoint) -> None:

@@ -58,7 +58,6 @@ def test_faults_on_the_way_to_a_valid_call(server: MockLlm) -> None:
         ("!fail 400 no such model", "transport", "HTTP 400: no such model", 1),
         ("!fail 429 retry-after=0", "transport", "HTTP 429: scripted failure", 5),
         ("!fail 500 retry-after=0", "transport", "HTTP 500: scripted failure", 5),
-        ("!malformed", "transport", "the endpoint's answer is not JSON", 1),
         ("!say never a call", "malformed", "it has no call of submit_grade", 3),
         ("!sleep 60", "timeout", "no valid answer within 0.7s", 1),
     ],
@@ -69,7 +68,7 @@ def test_failures(server: MockLlm, script: str, kind: str, message: str, request
     assert kind == "timeout" or len(server.requests) == requests
 
 
-@pytest.mark.parametrize("fault", ["!reset", "!truncate 1"])
+@pytest.mark.parametrize("fault", ["!reset", "!truncate 1", "!malformed"])
 def test_a_broken_connection_is_tried_again(server: MockLlm, fault: str) -> None:
     reply = ask(provider(server.url), request(f"{fault} times=1\n{CALL}"))
     assert (dict(reply.args), reply.reminders_used, len(server.requests)) == ({"score": 4}, 0, 2)
@@ -188,8 +187,6 @@ def test_answers_without_a_valid_call(endpoint: Any, body: Any, problem: str) ->
 @pytest.mark.parametrize(
     ("status", "content_type", "body", "message"),
     [
-        (200, "text/html", "<html>welcome</html>", "the endpoint's answer is not a JSON object"),
-        (200, "application/json", "{", "the endpoint's answer is not JSON"),
         (403, "text/html", "<html>forbidden</html>", "HTTP 403"),
         (401, "application/json", json.dumps({"error": {"message": f"bad key {KEY}"}}), "HTTP 401: bad key <redacted>"),
         (307, "text/plain", "over there", "HTTP 307: over there"),

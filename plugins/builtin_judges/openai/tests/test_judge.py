@@ -66,7 +66,6 @@ def test_faults_on_the_way_to_a_valid_call(server: MockLlm, wire: str) -> None:
         ("!fail 400 no such model", "transport", "HTTP 400: no such model", 1),
         ("!fail 429 retry-after=0", "transport", "HTTP 429: scripted failure", 5),
         ("!fail 500 retry-after=0", "transport", "HTTP 500: scripted failure", 5),
-        ("!malformed", "transport", "the endpoint's answer is not JSON", 1),
         ("!say never a call", "malformed", "it has no call of submit_grade", 3),
         ("!sleep 60", "timeout", "no valid answer within 0.7s", 1),
     ],
@@ -79,7 +78,7 @@ def test_failures(server: MockLlm, wire: str, script: str, kind: str, message: s
     assert kind == "timeout" or len(server.requests) == requests
 
 
-@pytest.mark.parametrize("fault", ["!reset", "!truncate 1"])
+@pytest.mark.parametrize("fault", ["!reset", "!truncate 1", "!malformed"])
 def test_a_broken_connection_is_tried_again(server: MockLlm, fault: str) -> None:
     reply = ask(provider(server.url), request(f'{fault} times=1\n!tool submit_grade {{"score": 4}}'))
     assert (dict(reply.args), reply.reminders_used, len(server.requests)) == ({"score": 4}, 0, 2)
@@ -275,9 +274,6 @@ def test_arguments_that_are_no_json_do_not_go_back(endpoint: Any) -> None:
 @pytest.mark.parametrize(
     ("status", "content_type", "body", "message"),
     [
-        (200, "text/html", "<html>welcome</html>", "the endpoint's answer is not a JSON object"),
-        (200, "application/json", "[1]", "the endpoint's answer is not a JSON object"),
-        (200, "application/json", "{", "the endpoint's answer is not JSON"),
         (403, "text/html", "<html>forbidden</html>", "HTTP 403"),
         (404, "application/json", '{"error": "no route"}', "HTTP 404: no route"),
         (401, "application/json", json.dumps({"error": {"message": f"bad key {KEY}"}}), "HTTP 401: bad key <redacted>"),
@@ -289,6 +285,35 @@ def test_odd_endpoints(endpoint: Any, status: int, content_type: str, body: str,
     error = failure(provider(endpoint.url), request(timeout_s=30))
     assert (error.kind, error.message) == ("transport", message)
     assert endpoint.paths == ["/v1/chat/completions"]
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body"),
+    [
+        ("text/html", "<html>one moment</html>"),
+        ("application/json", "[1]"),
+        ("application/json", json.dumps({"error": {"code": 503, "message": "one moment"}})),
+        ("application/json", json.dumps({"choices": [{**COMPLETION["choices"][0], "error": {"code": 502}}]})),
+        ("application/json", json.dumps({"choices": [{"message": {"content": ""}, "finish_reason": "error"}]})),
+        ("text/event-stream", 'data: {"choices": [{"delta": {}}], "error": {"code": "server_error"}}\n\n'),
+    ],
+)
+def test_what_is_no_answer_is_asked_for_again(endpoint: Any, content_type: str, body: str) -> None:
+    endpoint.give_text(body, content_type=content_type)
+    endpoint.give_text(json.dumps(COMPLETION), content_type="text/plain")
+    reply = ask(provider(endpoint.url), request())
+    assert (dict(reply.args), reply.reminders_used, len(endpoint.bodies)) == ({"score": 4}, 0, 2)
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_an_error_inside_an_answer_that_stays(endpoint: Any, wire: str) -> None:
+    error = {"code": 402, "message": f"no credits for {KEY}"}
+    choice = {"message": {"content": "Half an"}, "error": error, "finish_reason": "error"}
+    failed = {"status": "failed", "output": [{"type": "message"}], "error": error}
+    endpoint.give({"choices": [choice]} if wire == "completions" else failed)
+    found = failure(provider(endpoint.url, wire_api=wire), request())
+    assert (found.kind, found.message) == ("transport", "HTTP 402: no credits for <redacted>")
+    assert len(endpoint.bodies) == 1
 
 
 @pytest.mark.parametrize("wire", WIRES)

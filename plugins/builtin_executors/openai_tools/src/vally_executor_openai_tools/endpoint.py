@@ -16,11 +16,13 @@ from vally import (
     OptionalParameters,
     ProviderConfig,
     __version__,
+    endpoint_answer,
     parse_duration,
     provider_headers,
     provider_secrets,
 )
 from vally_executor_openai_tools.config import OpenAiToolsConfig
+from vally_executor_openai_tools.reply import Reply, read_reply
 
 LONGEST_WAIT_S = 30.0
 LINE_CHARACTERS = 200
@@ -56,11 +58,17 @@ class Endpoint:
         self._output_tokens = config.output_tokens
         self._parameters = parameters
 
-    async def complete(self, body: Body, *, seed: int | None) -> Body:
+    async def complete(self, body: Body, *, seed: int | None) -> Reply:
         """Ask for an answer; raises `EndpointError` when there is none, `ExecutorError` when it cannot be read."""
+        try:
+            return await self._with_accepted(body, seed)
+        except UnreadableError as error:
+            raise ExecutorError(error.message, code="agent-protocol", details={"line": error.body}) from None
+
+    async def _with_accepted(self, body: Body, seed: int | None) -> Reply:
         limit = self._output_tokens
 
-        async def send(accepted: Body) -> Body:
+        async def send(accepted: Body) -> Reply:
             sent = {"model": self._model, **body, **accepted}
             # Newer models of one vendor want another name; the rest of the world knows only the older one.
             if limit is not None and "max_tokens" not in accepted:
@@ -69,7 +77,7 @@ class Endpoint:
 
         return await self._parameters.send(self._model, {"max_tokens": limit, "seed": seed}, send)
 
-    async def _repeated(self, body: Body) -> Body:
+    async def _repeated(self, body: Body) -> Reply:
         attempt = 0
         while True:
             try:
@@ -81,7 +89,7 @@ class Endpoint:
                 await anyio.sleep(min(2.0**attempt if told is None else told, LONGEST_WAIT_S))
             attempt += 1
 
-    async def _once(self, body: Body) -> Body:
+    async def _once(self, body: Body) -> Reply:
         content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
         try:
             with anyio.fail_after(self._timeout_s):
@@ -98,24 +106,26 @@ class Endpoint:
             raise ExecutorError("the run was shut down", code="session-lost", retryable=True) from None
         if not response.is_success:
             raise EndpointError.of_status(response.status_code, response.text, response.headers, self._secrets)
-        return self._answer(response)
+        return self._reply(response)
 
-    def _answer(self, response: httpx2.Response) -> Body:
+    def _reply(self, response: httpx2.Response) -> Reply:
         try:
-            answer = json.loads(response.content)
-        except (ValueError, RecursionError):
-            answer = None
-        if not isinstance(answer, dict):
-            raise unreadable("the endpoint's answer is not a JSON object", response.text)
-        error = EndpointError.of_answer(answer, response.text, response.headers, self._secrets)
-        if error is not None:
-            raise error
-        return answer
+            answer = endpoint_answer(response.content, response.headers, self._secrets)
+        except EndpointError as error:
+            raise error if error.status is not None else self._unreadable(error.message, response.text) from None
+        reply = read_reply(answer)
+        if reply is None:
+            raise self._unreadable("the endpoint's answer has no message", response.text)
+        return reply
+
+    def _unreadable(self, message: str, text: str) -> UnreadableError:
+        for secret in self._secrets:
+            text = text.replace(secret, "<redacted>")
+        return UnreadableError(message, retryable=True, body=text[:LINE_CHARACTERS])
 
 
-def unreadable(message: str, text: str) -> ExecutorError:
-    """The endpoint does not speak the protocol."""
-    return ExecutorError(message, code="agent-protocol", details={"line": text[:LINE_CHARACTERS]})
+class UnreadableError(EndpointError):
+    """What came back is no answer, such as the page of a gateway. Asking again may help."""
 
 
 def chat_url(provider: ProviderConfig, model: str) -> str:

@@ -18,9 +18,9 @@ from vally import (
 from vally_executor_openai_tools.config import OpenAiToolsConfig
 from vally_executor_openai_tools.context_window import is_too_long
 from vally_executor_openai_tools.conversation import Conversation
-from vally_executor_openai_tools.endpoint import Endpoint, unreadable
+from vally_executor_openai_tools.endpoint import Endpoint
 from vally_executor_openai_tools.outcome import Outcome
-from vally_executor_openai_tools.reply import Reply, ToolRequest, Usage, read_reply
+from vally_executor_openai_tools.reply import Reply, ToolRequest, Usage
 from vally_executor_openai_tools.toolbox import NOT_JSON, Toolbox
 
 EXECUTOR = "openai-tools"
@@ -96,15 +96,12 @@ class Session:
         body = {"messages": self._conversation.messages, **self._parameters()}
         self._builder.turn_start()
         try:
-            answer = await self._endpoint.complete(body, seed=self._options.seed)
+            reply = await self._endpoint.complete(body, seed=self._options.seed)
         except EndpointError as error:
             if self._builder.acted and is_too_long(error):
                 self._builder.custom("context-window-full", {"message": self._options.redact(error.message)})
                 return "budget"
             raise self._provider_error(error) from error
-        reply = read_reply(answer)
-        if reply is None:
-            raise unreadable("the endpoint's answer has no message", self._options.redact(str(answer)))
         self._answers += 1
         end = await self._take(reply)
         self._builder.turn_end()
