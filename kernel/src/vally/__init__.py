@@ -169,7 +169,7 @@ _NAMES = {
     "vally.text.glyphs": "can_encode fit_glyphs",
     "vally.text.literal": "contains_literal",
     "vally.text.markdown": ("markdown_cell markdown_fence markdown_head markdown_name markdown_row report_duration"),
-    "vally.text.numbers": "compact_json es_number fixed one_decimal two_decimals",
+    "vally.text.numbers": "compact_json es_number fixed one_decimal signed two_decimals",
     "vally.text.regex": "InvalidRegex Regex RegexError RegexMatch RegexTimeout compile_regex",
     "vally.text.regex_facts": "matches_every_text matches_no_text",
     "vally.text.suggest": "did_you_mean near_matches",

@@ -419,6 +419,7 @@ from vally.text.numbers import compact_json as compact_json
 from vally.text.numbers import es_number as es_number
 from vally.text.numbers import fixed as fixed
 from vally.text.numbers import one_decimal as one_decimal
+from vally.text.numbers import signed as signed
 from vally.text.numbers import two_decimals as two_decimals
 from vally.text.regex import InvalidRegex as InvalidRegex
 from vally.text.regex import Regex as Regex

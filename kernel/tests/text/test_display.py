@@ -28,6 +28,7 @@ from vally.text.display import (
     two_decimals,
 )
 from vally.text.literal import contains_literal
+from vally.text.numbers import signed
 
 FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
 
@@ -177,6 +178,14 @@ def test_compact_json_reads_back(value: object) -> None:
 def test_decimals(value: float, two: str, one: str) -> None:
     assert two_decimals(value) == two
     assert one_decimal(value) == one
+
+
+@pytest.mark.parametrize(
+    ("value", "places", "text"),
+    [(0.125, 2, "+0.13"), (-0.125, 2, "-0.12"), (-0.001, 2, "+0.00"), (0, 1, "+0.0"), (2.5, 0, "+3"), (-2.5, 0, "-2")],
+)
+def test_differences_have_a_sign(value: float, places: int, text: str) -> None:
+    assert signed(value, places) == text
 
 
 def test_decimals_beyond_numbers() -> None:

@@ -130,3 +130,9 @@ def fixed(value: float, places: int) -> str:
     digits = f"{abs(scaled):0{places + 1}}"
     sign = "-" if scaled < 0 else ""
     return f"{sign}{digits[:-places]}.{digits[-places:]}" if places else f"{sign}{digits}"
+
+
+def signed(value: float, places: int) -> str:
+    """Like `fixed`, with a plus where there is no minus: a difference. What rounds to nothing is `+0.00`."""
+    text = fixed(value, places)
+    return text if text.startswith("-") else f"+{text}"

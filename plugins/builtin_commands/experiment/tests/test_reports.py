@@ -94,6 +94,32 @@ def test_the_deltas_are_to_the_baseline() -> None:
     assert "| e / only here | – | 1.00 (1/1) | – |" in text
 
 
+def test_exact_ties_are_rounded_upward_as_everywhere() -> None:
+    passed = [record("skilled", str(number), 1.0) for number in range(3)]
+    made = report(record("plain", "0", 0.125), *passed, *(record("skilled", str(number), 0.0) for number in range(45)))
+    assert "| e / 0 | 0.13 (0/1) |" in markdown_report(made)
+    assert "| 6.3% |" in markdown_report(made)
+    page = html_report(made)
+    assert ">0.13<" in page
+    assert "6.3%" in page
+
+
+def test_the_comparison_names_the_judges_of_the_baseline() -> None:
+    made = report(record("plain", "s", 1.0), record("skilled", "s", 1.0))
+    summary = {"ciLow": None, "ciHigh": None, "meanScore": -0.125, "wins": 0, "ties": 0, "losses": 1, "erroredCount": 0}
+    compared = {"treatment": "skilled", "evalFile": "e.yaml", "model": "m", "summary": summary}
+    plan = {
+        "variant": "plain", "evalFile": "e.yaml", "model": "m", "judgeModel": "gpt-j",
+        "runs": 1, "stimuli": ["s"], "evalHash": "", "configHash": "",
+    }  # fmt: skip
+    other = {**plan, "evalFile": "f.yaml", "judgeModel": "unused"}
+    made.comparisons = [{**compared, "unmatchedBaseline": [], "unmatchedTreatment": []}]
+    made.plan = [plan, {**plan, "variant": "skilled", "judgeModel": "other"}, other]
+    assert "## Comparison (judge gpt-j)\n" in markdown_report(made)
+    assert "| skilled | e.yaml | -0.12 | – | 0/0/1 | 0 | 0 | Inconclusive |" in markdown_report(made)
+    assert "Judge: gpt-j" in html_report(made)
+
+
 def test_a_partial_run_says_so_first() -> None:
     made = report(record("plain", "s", 1.0), partial=True)
     assert markdown_report(made).splitlines()[2].startswith("**⚠️ PARTIAL (interrupted)** · ")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from vally import Style, cells, name_line, one_line, pad
+from vally import Style, cells, fixed, name_line, one_line, pad, percent, signed, two_decimals
 from vally_command_compare.sides import METRICS
 from vally_command_compare.wording import cautions, closing_words
 
@@ -58,7 +58,7 @@ def _stimulus(item: Record, width: int, style: Style) -> str:
     errored = len(item["trials"]) - len(counted)
     name = pad(name_line(item["stimulusName"]), width)
     arrow = style.paint(_ARROWS[sign], _COLORS[sign]) if counted else style.glyph("⚠")
-    shown = f"{mean:+.2f}" if counted else "n/a  "
+    shown = signed(mean, 2) if counted else "n/a  "
     return f"  {arrow} {name}   {shown}   {counts}" + (f"   {errored} errored" if errored else "")
 
 
@@ -78,20 +78,20 @@ def _numbers(record: Record) -> str:
     if record["censored"]:
         parts[0] += f", {len(record['censored'])} censored"
     measured = summary["trialCount"] > 0
-    mean = f"{summary['meanScore']:+.2f}" if measured else "n/a"
-    wins = f"{summary['winRate']:.1%}" if measured else "n/a"
+    mean = signed(summary["meanScore"], 2) if measured else "n/a"
+    wins = percent(summary["winRate"]) if measured else "n/a"
     return f"  mean {mean}  95% CI {_interval(summary['ciLow'], summary['ciHigh'])}   win rate {wins}   {parts[0]}"
 
 
 def _interval(low: float | None, high: float | None) -> str:
-    return "n/a" if low is None or high is None else f"[{low:+.2f}, {high:+.2f}]"
+    return "n/a" if low is None or high is None else f"[{signed(low, 2)}, {signed(high, 2)}]"
 
 
 def _verdicts(summary: Record) -> Iterator[str]:
     test = summary["mcnemar"]
     total = test["baselineOnly"] + test["treatmentOnly"] + test["concordant"]
     if total:
-        p_value = "n/a" if test["pValue"] is None else f"{test['pValue']:.2f}"
+        p_value = "n/a" if test["pValue"] is None else two_decimals(test["pValue"])
         yield f"  verdicts: {test['treatmentOnly']} fixed, {test['baselineOnly']} broken (McNemar p = {p_value})"
 
 
@@ -106,12 +106,12 @@ def _usual(item: Record) -> bool:
 def _metric(item: Record, baseline: float | None) -> str:
     name, mean = item["metric"], item["mean"]
     if name == "totalTokens":
-        share = f" ({mean / baseline:+.0%})" if baseline else ""
-        text = f"{mean:+,.0f}{share}"
+        share = f" ({signed(100 * mean / baseline, 0)}%)" if baseline else ""
+        text = f"{int(fixed(mean, 0)):+,}{share}"
     elif name == "wallTimeMs":
-        text = f"{mean / 1000:+.1f}s"
+        text = f"{signed(mean / 1000, 1)}s"
     else:
-        text = f"{mean:+.1f}"
+        text = signed(mean, 1)
     return f"{_LABELS[name]} {text}"
 
 
@@ -119,9 +119,9 @@ def _clusters(stats: Record) -> Iterator[str]:
     if stats["clusters"] < 2:
         return
     test = stats["signTest"]
-    p_value = "n/a" if test["pValue"] is None else f"{test['pValue']:.2f}"
+    p_value = "n/a" if test["pValue"] is None else two_decimals(test["pValue"])
     yield (
-        f"  by stimulus: mean {stats['clusterMean']:+.2f}"
+        f"  by stimulus: mean {signed(stats['clusterMean'], 2)}"
         f"  95% CI {_interval(stats['clusterCiLow'], stats['clusterCiHigh'])}"
         f"   {test['wins']} better, {test['losses']} worse, {test['ties']} tied (sign test p = {p_value})"
     )

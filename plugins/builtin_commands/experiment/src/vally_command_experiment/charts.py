@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
+from vally import signed, two_decimals
 from vally_command_experiment.report_data import Arm, Report
 
 ROW = 30
@@ -22,15 +23,17 @@ def score_chart(arms: Sequence[Arm]) -> str:
         if arm.mean_score is None:
             marks.append(_text(LABEL + 4, y, "not measured", "muted"))
             continue
+        interval = ""
         if arm.score_low is not None and arm.score_high is not None:
             marks.append(_line(_x(arm.score_low), y, _x(arm.score_high), y, "interval"))
+            interval = f" (95 % CI {two_decimals(arm.score_low)} to {two_decimals(arm.score_high)})"
         kind = "dot baseline" if arm.is_baseline else "dot"
-        interval = "" if arm.score_low is None else f" (95 % CI {arm.score_low:.2f} to {arm.score_high:.2f})"
-        title = f"{arm.label}: {arm.mean_score:.2f}{interval}"
+        mean = two_decimals(arm.mean_score)
+        title = f"{arm.label}: {mean}{interval}"
         marks.append(
             f'<circle class="{kind}" cx="{_x(arm.mean_score):.1f}" cy="{y:.1f}" r="6">{_title(title)}</circle>'
         )
-        marks.append(_text(LABEL + PLOT + 12, y, f"{arm.mean_score:.2f}", "value"))
+        marks.append(_text(LABEL + PLOT + 12, y, mean, "value"))
     return _chart(
         "Mean score by variant, with 95 % intervals over stimuli", len(arms), [*_grid(len(arms), 0, 1), *marks]
     )
@@ -47,9 +50,9 @@ def delta_chart(report: Report, arm: int, baseline: int) -> str:
         kind = "better" if delta > 0 else "worse" if delta < 0 else "same"
         width = max(abs(end - zero), 1.5)
         box = f'x="{min(zero, end):.1f}" y="{y - 7:.1f}" width="{width:.1f}" height="14" rx="2"'
-        marks.append(f'<rect class="{kind}" {box}>{_title(f"{name}: {delta:+.2f}")}</rect>')
+        marks.append(f'<rect class="{kind}" {box}>{_title(f"{name}: {signed(delta, 2)}")}</rect>')
         marks.append(_label(name, y))
-        marks.append(_text(LABEL + PLOT + 12, y, f"{delta:+.2f}", "value"))
+        marks.append(_text(LABEL + PLOT + 12, y, signed(delta, 2), "value"))
     title = f"Score of {report.arms[arm].label} minus the baseline, by stimulus"
     return _chart(title, len(measured), [*_grid(len(measured), -1, 1), *marks]) if measured else ""
 
@@ -75,7 +78,7 @@ def cost_chart(report: Report) -> str:
     for arm, x, score in points:
         cx, cy = 60 + x / top * PLOT, height - score * (height - 20)
         kind = "dot baseline" if arm.is_baseline else "dot"
-        title = f"{arm.label}: {score:.2f} for {x:,.4g} {unit or 'tokens'} per trial"
+        title = f"{arm.label}: {two_decimals(score)} for {x:,.4g} {unit or 'tokens'} per trial"
         marks.append(f'<circle class="{kind}" cx="{cx:.1f}" cy="{cy:.1f}" r="6">{_title(title)}</circle>')
         marks.append(_text(cx + 10, cy, _short(_arm_name(report.arms, arm)), "name"))
     name = f"Mean score against {'tokens' if unit is None else 'cost'} per trial"

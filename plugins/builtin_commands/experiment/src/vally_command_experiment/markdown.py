@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from vally import markdown_cell, markdown_head, markdown_name, markdown_row, plural, report_duration
+from vally import (
+    fixed,
+    markdown_cell,
+    markdown_head,
+    markdown_name,
+    markdown_row,
+    percent,
+    plural,
+    report_duration,
+    signed,
+    two_decimals,
+)
 from vally_command_experiment.figures import Cell
 from vally_command_experiment.report_data import Arm, Report, ScoreRow
 
@@ -52,9 +63,9 @@ def _variants(report: Report) -> Iterator[str]:
             markdown_cell(arm.model),
             f"{arm.evals_passed}/{arm.evals}",
             _number(arm.mean_score),
-            "–" if arm.pass_rate is None else f"{arm.pass_rate:.1%}",
-            "–" if arm.tokens is None else f"{arm.tokens:,.0f}",
-            "–" if arm.turns is None else f"{arm.turns:.1f}",
+            "–" if arm.pass_rate is None else percent(arm.pass_rate),
+            "–" if arm.tokens is None else f"{int(fixed(arm.tokens, 0)):,}",
+            "–" if arm.turns is None else fixed(arm.turns, 1),
             "–" if arm.duration_ms is None else report_duration(arm.duration_ms),
             _result(report, arm),
         )
@@ -67,7 +78,7 @@ def _result(report: Report, arm: Arm) -> str:
 
 
 def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.2f}"
+    return "–" if value is None else two_decimals(value)
 
 
 def _contaminated(report: Report) -> Iterator[str]:
@@ -105,18 +116,19 @@ def _cell(cell: Cell | None) -> str:
     errors = f", {plural(cell.errors, 'error')}" if cell.errors else ""
     if cell.mean_score is None:
         return f"–{errors.removeprefix(',')}"
-    return f"{cell.mean_score:.2f} ({cell.passed}/{cell.verdicts}{errors})"
+    return f"{two_decimals(cell.mean_score)} ({cell.passed}/{cell.verdicts}{errors})"
 
 
 def _delta(row: ScoreRow, place: int, baseline: int | None) -> str:
     delta = None if baseline is None else row.delta(place, baseline)
-    return "–" if delta is None else f"{delta:+.2f}"
+    return "–" if delta is None else signed(delta, 2)
 
 
 def _comparisons(report: Report) -> Iterator[str]:
     if not report.comparisons:
         return
-    yield "## Comparison"
+    judges = ", ".join(map(markdown_name, report.judges))
+    yield f"## Comparison (judge {judges})" if judges else "## Comparison"
     yield ""
     names = ("Mean", "95% CI", "W/T/L", "Errored", "Unmatched")
     yield from markdown_head({"Variant": LEFT, "Eval": LEFT, **dict.fromkeys(names, RIGHT), "Verdict": LEFT})
@@ -130,8 +142,8 @@ def _comparison(item: Mapping[str, Any]) -> str:
     return markdown_row(
         markdown_cell(item["treatment"]),
         markdown_cell(item["evalFile"]),
-        f"{summary['meanScore']:+.2f}",
-        "–" if low is None else f"[{low:+.2f}, {high:+.2f}]",
+        signed(summary["meanScore"], 2),
+        "–" if low is None else f"[{signed(low, 2)}, {signed(high, 2)}]",
         f"{summary['wins']}/{summary['ties']}/{summary['losses']}",
         str(summary["erroredCount"]),
         str(len(item["unmatchedBaseline"]) + len(item["unmatchedTreatment"])),

@@ -183,6 +183,7 @@ class Merge:
                 "model": item["model"],
                 "runs": item["runs"],
                 "stimuli": item["plannedStimulusNames"],
+                "judgeModel": item.get("judgeModel", ""),
                 "evalHash": hashes.get((item["variant"], item["evalFile"]), {}).get("evalHash", ""),
                 "configHash": hashes.get((item["variant"], item["evalFile"]), {}).get("configHash", ""),
             }

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from vally import NO_MODEL, clustered_mean
+from vally import DEFAULT_JUDGE_MODEL, NO_MODEL, clustered_mean
 from vally_command_experiment.figures import ArmFigures, Cell, Figures, Key
 
 
@@ -70,6 +70,17 @@ class Report:
     def evals(self) -> int:
         """Number of eval files that ran."""
         return len({item["evalFilePath"] for variant in self.document["variants"] for item in variant["evals"]})
+
+    @property
+    def judges(self) -> list[str]:
+        """The models that compared: what the baseline of each compared eval names."""
+        compared = {item["evalFile"] for item in self.comparisons}
+        named = (
+            str(item["judgeModel"])
+            for item in self.plan
+            if item["variant"] == self.document["baseline"] and item["evalFile"] in compared
+        )
+        return list(dict.fromkeys(named))
 
     def _arms(self) -> Iterator[Arm]:
         for variant in self.document["variants"]:
@@ -140,6 +151,7 @@ def plan_rows(experiment: Any) -> list[dict[str, Any]]:
             "model": item.spec.defaults.model or NO_MODEL,
             "runs": 1 if item.spec.defaults.runs is None else item.spec.defaults.runs,
             "stimuli": [stimulus.name for stimulus in item.spec.stimuli],
+            "judgeModel": item.spec.defaults.judge_model or DEFAULT_JUDGE_MODEL,
             "evalHash": item.eval_hash,
             "configHash": item.config_hash,
         }

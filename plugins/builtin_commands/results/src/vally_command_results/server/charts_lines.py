@@ -7,6 +7,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
+from vally import signed
 from vally_command_results.server.charts import Chart, box, label, line, svg, text, ticks
 from vally_command_results.server.charts_run import tick_words
 from vally_command_results.server.pages import numbers
@@ -191,10 +192,10 @@ def interval(mean: float | None, low: float | None, high: float | None) -> Marku
     marks = [line(20, 30, 500, 30, "axis"), line(260, 12, 260, 48, "zero")]
     marks += [text(x(value), 62, f"{value:+g}" if value else "0", "tick", "middle") for value in (-1, -0.5, 0, 0.5, 1)]
     marks += [text(20, 14, "baseline better", "tick"), text(500, 14, "treatment better", "tick", "end")]
-    words = f"mean {mean:+.2f}"
+    words = f"mean {signed(mean, 2)}"
     if low is not None and high is not None:
         marks += [line(x(low), 30, x(high), 30, "interval"), line(x(low), 23, x(low), 37, "interval")]
         marks.append(line(x(high), 23, x(high), 37, "interval"))
-        words += f", 95 % interval {low:+.2f} to {high:+.2f}"
+        words += f", 95 % interval {signed(low, 2)} to {signed(high, 2)}"
     marks.append(f'<circle class="mean" cx="{x(mean):.1f}" cy="30" r="7"><title>{escape(words)}</title></circle>')
     return svg("Mean score of the treatment against the baseline", words, 520, 70, marks)
