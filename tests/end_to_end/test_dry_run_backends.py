@@ -11,6 +11,7 @@ import pytest
 
 from vally import BackendError, BackendSpec
 from vally.testing import CliResult, run_cli
+from vally_backend_local import LocalBackend
 
 EXPERIMENT = """
 name: x
@@ -105,7 +106,32 @@ def test_an_experiment_asks_as_well(tmp_path: Path) -> None:
     words = ["experiment", "run", "experiment.yaml", "--dry-run", "--backend", "asked"]
     result = run_cli(words, cwd=tmp_path, plugins=[record])
     assert (result.exit_code, result.stdout[:11]) == (1, "Experiment:"), result.stderr
-    assert "error: no daemon\n" in result.stderr
+    assert "error: --backend asked: no daemon\n" in result.stderr
+
+
+class Refusing(Silent):
+    """A backend that cannot be made ready."""
+
+    async def prepare(self, args: Any, context: Any) -> None:
+        raise BackendError("no daemon", hints=["start it"])
+
+
+def test_an_error_without_a_place_says_which_backend_was_asked_for(tmp_path: Path) -> None:
+    told = "error: --backend asked: no daemon\n  start it\n"
+    assert dry_run(tmp_path, Asked(BackendError("no daemon", hints=["start it"]))).stderr == told
+    record = BackendSpec(name="asked", summary="is asked", factory=Refusing)
+    for words in (["--backend", "asked"], []):
+        result = run_cli(["eval", "-e", "eval.yaml", *words], cwd=tmp_path, plugins=[record])
+        assert (result.exit_code, result.stderr) == (1, told)
+        (tmp_path / ".vally.yaml").write_text("backend: {name: asked}\n")
+
+
+def test_a_backend_that_nobody_asked_for_is_not_told_as_an_option(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LocalBackend, "prepare", Refusing.prepare)
+    dry_run(tmp_path, Silent())
+    assert run_cli(["eval", "-e", "eval.yaml"], cwd=tmp_path).stderr == "error: no daemon\n  start it\n"
 
 
 NOWHERE = {

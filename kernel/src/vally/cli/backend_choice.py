@@ -24,6 +24,7 @@ class BackendChoice:
     """A backend and its settings as given; a key that was given twice has a list.
 
     `config` is what became of the settings; `agent_network` and `changeable` are those of its model, see `BackendSpec`.
+    `is_named` tells one that was chosen from the default.
     """
 
     record: BackendSpec
@@ -31,6 +32,7 @@ class BackendChoice:
     config: object
     agent_network: AgentNetwork
     changeable: frozenset[str] = frozenset()
+    is_named: bool = True
 
     @property
     def fixed_args(self) -> Mapping[str, str | list[str]]:
@@ -54,8 +56,8 @@ class BackendChoice:
             if probe is None:
                 return "it does not tell beforehand whether it can start"
             told = await invoke(probe, self.config, context, blocking=self.record.blocking)
-        except VallyError:
-            raise
+        except VallyError as error:
+            raise self._placed(error) from error.__cause__
         except Exception as error:
             raise self._failed(error) from error
         finally:
@@ -68,10 +70,16 @@ class BackendChoice:
 
         try:
             await invoke(backend.prepare, self.args, context, blocking=self.record.blocking)
-        except VallyError:
-            raise
+        except VallyError as error:
+            raise self._placed(error) from error.__cause__
         except Exception as error:
             raise self._failed(error) from error
+
+    def _placed(self, error: VallyError) -> VallyError:
+        """The same error, which says where the backend was asked for unless it has a better place."""
+        if self.is_named:
+            error.where = error.where or f"--backend {self.record.name}"
+        return error
 
     def _failed(self, error: Exception) -> BackendError:
         message = f"backend '{self.record.name}' cannot start: {described(error)}"
@@ -116,7 +124,8 @@ def choose_backend(
     _check(host, record, args, project, given)
     config = host.parse_config(record, args)
     network: AgentNetwork = getattr(config, "agent_network", "host")
-    return BackendChoice(record, args, config, network, frozenset(getattr(config, "changeable", ())))
+    changeable = frozenset(getattr(config, "changeable", ()))
+    return BackendChoice(record, args, config, network, changeable, is_named=name is not None)
 
 
 def _merged(words: Sequence[tuple[str, str]]) -> dict[str, str | list[str]]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import socket
+import socketserver
+import threading
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
@@ -12,8 +14,8 @@ import pytest
 
 from vally import BackendError, Environment, GitSource, PluginSources, WorkspaceChoice
 from vally.testing import CliResult, run_cli, stimulus, trial_item
-from vally_backend_ray import backend, refusals
-from vally_backend_ray.addresses import NO_CLUSTER, NOT_LET_IN
+from vally_backend_ray import connecting, refusals
+from vally_backend_ray.addresses import GIVE_TOKEN, NO_CLUSTER, NOT_LET_IN, OTHER_TOKEN
 from vally_backend_ray.cluster import Cluster
 from vally_backend_ray.messages import ClusterSettings, HostPlan
 
@@ -181,9 +183,9 @@ def test_who_waits_for_a_cluster_is_told_for_which(
     token: str | None, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("ray")
-    monkeypatch.setattr(backend, "NOTICE_S", 0.1)
-    monkeypatch.setattr(backend, "CONNECT_S", 0.5)
-    env = {} if token is None else {"RAY_AUTH_TOKEN": token}
+    monkeypatch.setattr(connecting, "NOTICE_S", 0.1)
+    monkeypatch.setattr(connecting, "CONNECT_S", 0.5)
+    env = {} if token is None else {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": token}
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
         words = ["eval", "-e", "eval.yaml", "--backend", "ray", "--backend-args", f"address={address}"]
@@ -193,3 +195,62 @@ def test_who_waits_for_a_cluster_is_told_for_which(
     assert notice == (told + asked if token is None else told)
     assert error == f"error: --backend ray: '{address}' did not answer within 0.5 s [ray-unavailable]"
     assert [hint.strip() for hint in hints] == ([NOT_LET_IN] if token is None else [])
+
+
+def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
+    """A frame of HTTP/2."""
+    return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
+
+
+def header(name: str, value: str) -> bytes:
+    """A field of HTTP/2 that is not compressed."""
+    return b"\0" + b"".join(bytes([len(text)]) + text.encode() for text in (name, value))
+
+
+class LockedCluster(socketserver.StreamRequestHandler):
+    """Answers every call as the head node of a cluster does that does not accept the token."""
+
+    REFUSAL = b"\x88" + b"".join(
+        [
+            header("content-type", "application/grpc"),
+            header("grpc-status", "16"),
+            header("grpc-message", "InvalidAuthToken: Authentication token is missing or incorrect"),
+        ]
+    )
+
+    def handle(self) -> None:
+        self.rfile.read(24)
+        self.wfile.write(frame(4, 0, 0))
+        while len(head := self.rfile.read(9)) == 9:
+            kind, flags, stream = head[3], head[4], int.from_bytes(head[5:], "big")
+            payload = self.rfile.read(int.from_bytes(head[:3], "big"))
+            if kind in (4, 6) and not flags & 1:
+                self.wfile.write(frame(kind, 1, 0, payload if kind == 6 else b""))
+            elif kind == 1:
+                self.wfile.write(frame(1, 5, stream, self.REFUSAL))
+
+
+@pytest.mark.parametrize(
+    ("env", "told", "hint"),
+    [
+        ({}, "asks for a token", GIVE_TOKEN),
+        ({"RAY_AUTH_TOKEN": "t" * 40}, "asks for a token", GIVE_TOKEN),
+        ({"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "t" * 40}, "does not accept the token", OTHER_TOKEN),
+    ],
+)
+def test_a_cluster_that_does_not_accept_the_token(
+    env: dict[str, str], told: str, hint: str, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("ray")
+    monkeypatch.setattr(connecting, "NOTICE_S", 600)
+    with socketserver.ThreadingTCPServer(("", 0), LockedCluster) as server:
+        server.daemon_threads = True
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+        thread.start()
+        address = f"127.0.0.1:{server.server_address[1]}"
+        words = ["eval", "-e", "eval.yaml", "--backend", "ray", "--backend-args", f"address={address}"]
+        error, advice = run_cli(words, cwd=root, env=env).stderr.splitlines()
+        server.shutdown()
+        thread.join()
+    assert error == f"error: --backend ray: '{address}' {told} [ray-unavailable]"
+    assert advice.strip() == hint

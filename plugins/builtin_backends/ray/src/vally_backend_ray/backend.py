@@ -27,10 +27,11 @@ from vally import (
     invoke,
 )
 from vally_backend_local import remove_tree
-from vally_backend_ray.addresses import GIVE_TOKEN, NOT_LET_IN, check_answers, has_token
+from vally_backend_ray.addresses import check_answers
 from vally_backend_ray.bridge_process import BridgeProcess
-from vally_backend_ray.codes import LOST, NOT_BUNDLED, UNAVAILABLE
+from vally_backend_ray.codes import LOST, NOT_BUNDLED
 from vally_backend_ray.config import RayArgs
+from vally_backend_ray.connecting import connected
 from vally_backend_ray.hosts import LocalPlugins, loaded_versions, local_plugins
 from vally_backend_ray.judge_service import JudgeService, judge_facts
 from vally_backend_ray.messages import (
@@ -49,9 +50,6 @@ from vally_backend_ray.shipping import Shipping, in_thread
 from vally_backend_ray.spool import RUN
 
 LOCAL_WORKERS = 2
-CONNECT_S = 120.0
-NOTICE_S = 1.5
-"""After which it is told that a cluster lets one wait."""
 CANCEL_S = 60.0
 
 
@@ -110,30 +108,11 @@ class RayBackend:
         self._shipping = shipping = Shipping(process, self._context.process_env)
         bundles, plan = await shipping.prepared(self._context.plan, plugins)
         await process.open()
-        await self._connect(process, self._cluster_settings(process, host, plan))
+        self.facts = await connected(process, self._cluster_settings(process, host, plan), self._context)
         for bundle in bundles:
             await shipping.send(bundle)
         await shipping.add_host(host, plan)
         await process.link.call("start")
-
-    async def _connect(self, process: BridgeProcess, settings: ClusterSettings) -> None:
-        address, loop = settings.address, asyncio.get_running_loop()
-        notice = None if address is None else loop.call_later(NOTICE_S, self._tell_of_waiting, address)
-        try:
-            with anyio.fail_after(CONNECT_S):
-                self.facts = await process.link.call("connect", settings)
-        except TimeoutError:
-            where = "the cluster did not start" if settings.address is None else f"'{settings.address}' did not answer"
-            message = f"--backend ray: {where} within {CONNECT_S:g} s"
-            hints = () if address is None or has_token(self._context.process_env) else (NOT_LET_IN,)
-            raise BackendError(message, code=UNAVAILABLE, hints=hints) from None
-        finally:
-            if notice is not None:
-                notice.cancel()
-
-    def _tell_of_waiting(self, address: str) -> None:
-        without = "" if has_token(self._context.process_env) else f"; if it asks for a token: {GIVE_TOKEN}"
-        self._context.on_warning(f"still connecting to the Ray cluster at '{address}'{without}")
 
     def _cluster_settings(self, process: BridgeProcess, host: PluginHost, plan: HostPlan) -> ClusterSettings:
         args, context = self._args, self._context

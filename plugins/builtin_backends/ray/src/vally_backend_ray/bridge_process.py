@@ -31,6 +31,9 @@ TAIL_BYTES = 4096
 _TELLING = re.compile(r"error|fatal|exception|fail|terminat", re.IGNORECASE)
 """What a line has that tells why a process ended; Ray says much else."""
 
+_UNAUTHENTICATED = b"InvalidAuthToken"
+"""What the library of Ray prints when a cluster does not let it in; its driver hears only that there is no answer."""
+
 
 class BridgeProcess:
     """Runs the bridge; `directory` is private to the run and goes at its end, also when vally is killed."""
@@ -47,6 +50,8 @@ class BridgeProcess:
             removable_dirs=(self.directory,),
             guardian=self._guardian,
         )
+        self.unauthenticated = asyncio.Event()
+        """Set when the cluster does not accept the token, or none. Ray itself asks again for 20 seconds."""
         self._tail = bytearray()
         self._readers: list[asyncio.Task[None]] = []
         self._link: Link | None = None
@@ -86,12 +91,14 @@ class BridgeProcess:
                 with suppress(asyncio.CancelledError, OSError):
                     await task
         await asyncio.sleep(0.2)
-        raise BackendError(f"--backend ray: {self._explain()}", code=UNAVAILABLE)
+        raise BackendError(self._explain(), code=UNAVAILABLE)
 
     async def _drain(self, stream: Any) -> None:
         with suppress(anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
             while True:
                 self._tail += await stream.receive()
+                if _UNAUTHENTICATED in self._tail:
+                    self.unauthenticated.set()
                 del self._tail[:-TAIL_BYTES]
 
     def _explain(self) -> str:

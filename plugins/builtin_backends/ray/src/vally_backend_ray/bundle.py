@@ -102,7 +102,7 @@ def make_bundle(files: BundleFiles, directory: Path, *, limit: int) -> Bundle:
     except OSError as error:
         about = f" '{error.filename}'" if error.filename else ""
         raise BackendError(
-            f"--backend ray: cannot take{about} along to the workers: {error.strerror or error}", code=NOT_BUNDLED
+            f"cannot take{about} along to the workers: {error.strerror or error}", code=NOT_BUNDLED
         ) from error
     return Bundle(key, archive, size)
 
@@ -115,7 +115,7 @@ def _check_size(entries: dict[Path, Path], limit: int) -> None:
     if total > limit:
         at = os.path.commonpath([str(path) for path in entries])
         raise BackendError(
-            f"--backend ray: the files that an eval needs have {total / 2**20:,.0f} MiB, at most "
+            f"the files that an eval needs have {total / 2**20:,.0f} MiB, at most "
             f"{limit / 2**20:,.0f} MiB travel to the workers (below '{at}')",
             code=NOT_BUNDLED,
             hints=("give the eval a directory of its own, without data that trials do not need",),

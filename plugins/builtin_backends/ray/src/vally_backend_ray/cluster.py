@@ -107,7 +107,7 @@ class Cluster:
                     raise BackendError(self._not_placed(), code=UNAVAILABLE)
             found = unpacked(starting.result())
         except WorkerLost as lost:
-            raise BackendError(f"--backend ray: a worker could not be started: {lost}", code=UNAVAILABLE) from lost
+            raise BackendError(f"a worker could not be started: {lost}", code=UNAVAILABLE) from lost
         except BaseException:
             starting.cancel()
             ray.kill(actor)
@@ -126,7 +126,7 @@ class Cluster:
             wanted["memory"] = settings.memory
         total: Mapping[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]  # so in Ray
         words = [f"{name} {amount:g} (the cluster has {total.get(name, 0):g})" for name, amount in wanted.items()]
-        return f"--backend ray: no worker was placed within {PLACE_S:g} s; each needs {', '.join(words)}"
+        return f"no worker was placed within {PLACE_S:g} s; each needs {', '.join(words)}"
 
     async def call(self, actor: Any, method: str, *arguments: Any) -> Any:
         """Ask an actor. Raises `WorkerLost` when it is gone."""
@@ -148,10 +148,10 @@ class Cluster:
 def _not_connected(address: str | None, error: Exception) -> BackendError:
     text = (" ".join(str(error).split()) or type(error).__name__)[:500]
     if address is None:
-        return BackendError(f"--backend ray: Ray could not be started: {text}", code=UNAVAILABLE)
+        return BackendError(f"Ray could not be started: {text}", code=UNAVAILABLE)
     # With a port it was asked before whether anybody listens there.
     what, hint = ("connection to", NOT_LET_IN) if ":" in address else ("cluster at", NO_CLUSTER)
-    return BackendError(f"--backend ray: no {what} '{address}': {text}", code=UNAVAILABLE, hints=(hint,))
+    return BackendError(f"no {what} '{address}': {text}", code=UNAVAILABLE, hints=(hint,))
 
 
 async def _called(actor: Any, method: str, *arguments: Any) -> Any:

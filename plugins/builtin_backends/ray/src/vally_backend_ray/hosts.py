@@ -54,7 +54,7 @@ def _check_travels(item: object) -> None:
     except (pickle.PicklingError, TypeError, AttributeError) as error:
         name = getattr(item, "name", None) or getattr(item, "__name__", type(item).__name__)
         raise BackendError(
-            f"--backend ray: plugin '{name}' exists in this process only, so workers cannot have it",
+            f"plugin '{name}' exists in this process only, so workers cannot have it",
             code=UNSUPPORTED,
             hints=("give it as an installed distribution or by its path, or use --backend local",),
         ) from error

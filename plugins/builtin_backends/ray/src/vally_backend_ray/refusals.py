@@ -10,16 +10,15 @@ from vally import BackendError, BackendSpec, ConfigInvalid, ExecutorSpec, Plan, 
 from vally_backend_ray.codes import UNAVAILABLE, UNSUPPORTED
 from vally_backend_ray.config import RayArgs
 
-OPTION = "--backend ray"
 INSTALL = "pip install 'vally[ray]'"
 
 
 def check_installation() -> None:
     """Raise `BackendError` where no cluster can be used."""
     if sys.platform == "win32":
-        raise BackendError("it needs Linux or macOS", code=UNAVAILABLE, where=OPTION)
+        raise BackendError("it needs Linux or macOS", code=UNAVAILABLE)
     if find_spec("ray") is None:
-        raise BackendError("Ray is not installed", code=UNAVAILABLE, where=OPTION, hints=(INSTALL,))
+        raise BackendError("Ray is not installed", code=UNAVAILABLE, hints=(INSTALL,))
 
 
 def check_inner_args(host: PluginHost, inner: BackendSpec, args: Mapping[str, str | list[str]]) -> None:
@@ -31,7 +30,7 @@ def check_inner_args(host: PluginHost, inner: BackendSpec, args: Mapping[str, st
         fields = model.model_fields if model is not None else {}
         known = sorted(field.alias or name for name, field in fields.items())
         raise BackendError(
-            f"--backend ray: inner-arg: backend '{inner.name}': {error.problems[0]}",
+            f"inner-arg: backend '{inner.name}': {error.problems[0]}",
             hints=(*error.hints, f"arguments: {', '.join(known) or 'none'}"),
         ) from None
 
@@ -57,7 +56,7 @@ def check_plan(plan: Plan, host: PluginHost, inner: BackendSpec) -> None:
         record = host.get("executor", evaluation.executor.name)
         if not isinstance(record, ExecutorSpec):
             raise BackendError(
-                f"--backend ray: executor '{evaluation.executor.name}' belongs to this command and runs in its process "
+                f"executor '{evaluation.executor.name}' belongs to this command and runs in its process "
                 "only; use --backend local",
                 code=UNSUPPORTED,
             )
@@ -79,7 +78,7 @@ def check_item(item: TrialItem) -> None:
     source = item.stimulus.merged_environment.git
     if source is not None and source.url is not None and source.url.startswith("file:"):
         raise BackendError(
-            f"--backend ray: stimulus '{item.stimulus.name}': the repository '{source.url}' lies on this machine; "
+            f"stimulus '{item.stimulus.name}': the repository '{source.url}' lies on this machine; "
             "name its directory without 'file://', so that it can travel to the workers",
             code=UNSUPPORTED,
         )
@@ -87,7 +86,7 @@ def check_item(item: TrialItem) -> None:
 
 def _refused(option: str) -> BackendError:
     return BackendError(
-        f"--backend ray: {option} names a directory of this machine, but trials run on others; "
+        f"{option} names a directory of this machine, but trials run on others; "
         "leave it out, keep files with 'artifacts', or use --backend local",
         code=UNSUPPORTED,
     )

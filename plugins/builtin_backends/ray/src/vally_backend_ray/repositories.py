@@ -50,7 +50,7 @@ def copy_repository(repository: Repository, target: Path, process_env: Mapping[s
     """
     git = shutil.which("git", path=process_env.get("PATH", os.defpath))
     if git is None:
-        raise BackendError("--backend ray: git was not found on PATH", code=NOT_BUNDLED)
+        raise BackendError("git was not found on PATH", code=NOT_BUNDLED)
     source = str(repository.git_dir)
     # One thread packs the same history in the same way each time, so that a bundle keeps its name.
     command = [git, "-c", "pack.threads=1", "clone", "--quiet", "--mirror", "--no-local", source, str(target)]
@@ -73,7 +73,7 @@ def copy_repository(repository: Repository, target: Path, process_env: Mapping[s
 
 def _failed(repository: Repository, reason: str) -> BackendError:
     return BackendError(
-        f"--backend ray: cannot take the repository '{repository.place}' along to the workers: {reason}",
+        f"cannot take the repository '{repository.place}' along to the workers: {reason}",
         code=NOT_BUNDLED,
     )
 

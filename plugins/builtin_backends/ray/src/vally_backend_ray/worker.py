@@ -65,7 +65,7 @@ class Worker:
         try:
             problem = version_problem(self._settings.versions)
             if problem is not None:
-                raise BackendError(f"--backend ray: {problem} (node {os.uname().nodename})", code=MISMATCH)
+                raise BackendError(f"{problem} (node {os.uname().nodename})", code=MISMATCH)
             await self._start(unpacked(plan), pieces)
         except Exception as error:
             return packed(failure_of(error))
