@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -48,6 +49,20 @@ def test_machine_output_is_the_results_file_and_nothing_else(tmp_path: Path) -> 
     assert [json.loads(line)["type"] for line in result.stdout.splitlines()] == ["trial-result", "run-summary"]
     assert (directory / "eval-results.junit.xml").exists()
     assert f"Output directory: out/{directory.name}" in result.stderr
+
+
+def test_json_output_writes_whole_numbers_as_records_do(tmp_path: Path) -> None:
+    write(tmp_path, "a.yaml", stimulus("s"), stimulus("t", NEVER), scoring={"threshold": 1.0})
+    printed = [
+        vally(tmp_path, "-e", "a.yaml", "--output", "json"),
+        vally(tmp_path, "-e", "a.yaml", "--dry-run", "--output", "json"),
+        run_cli(["runs", "--output", "json"], cwd=tmp_path),
+    ]
+    (results,) = tmp_path.glob("vally-results/*/results.jsonl")
+    printed.append(run_cli(["grade", "-e", "a.yaml", str(results), "--output", "json"], cwd=tmp_path))
+    for result in printed:
+        assert json.loads(result.stdout)
+        assert not re.search(r"\d\.0\b", result.stdout)
 
 
 def test_json_output_is_one_object(tmp_path: Path) -> None:

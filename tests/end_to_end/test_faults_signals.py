@@ -122,6 +122,33 @@ def test_a_signal_before_the_run_leaves_nothing(tmp_path: Path, number: signal.S
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("number", REASONS, ids=lambda number: number.name)
+def test_a_signal_between_the_directory_and_the_first_trial_leaves_a_closed_run(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    write_spec(tmp_path, ["fine"])
+    (tmp_path / "early.py").write_text(EARLY_REPORTER.format(number=int(number)))
+    code, out, _ = finish(start(tmp_path, "--runs", "3", "--reporter-plugin", "./early.py"), 30)
+    assert code == 128 + number
+    assert f"PARTIAL ({REASONS[number]})" in out
+    records = records_of(tmp_path)
+    assert check_closed(records, 3)["stopReason"] == REASONS[number]
+    assert {record["skipReason"] for record in records[:-1]} == {"cancelled"}
+    assert not (run_dir(tmp_path) / ".lock").exists()
+
+
+EARLY_REPORTER = """
+import os
+from vally import ReporterSpec
+
+class Early:
+    def __init__(self):
+        os.kill(os.getpid(), {number})
+
+EARLY = ReporterSpec(name="early", summary="Made before the first trial", factory=Early, order=90)
+"""
+
+
 def test_a_signal_while_the_backend_starts_takes_it_down(tmp_path: Path) -> None:
     write_spec(tmp_path, ["fine"])
     (tmp_path / "slow.py").write_text(SLOW_BACKEND)

@@ -123,14 +123,31 @@ def test_which_records_stay(record: dict[str, Any], final: bool) -> None:
     assert stays(record) is final
 
 
-def test_earlier_attempts_count_in_the_duration(path: Path) -> None:
+def _earlier(path: Path, lines: bytes) -> int:
     from vally.run.resuming import keep_records
     from vally.run.run_dir import RunDirectory
 
-    items = _items(2)
-    path.write_bytes(
-        _line(items[0].item_id, status="success", startedAt="2026-07-24T01:00:02.000Z", durationMs=500)
-        + _line(items[1].item_id, status="success", startedAt="2026-07-24T01:00:01.000Z", durationMs=100)
+    path.write_bytes(lines)
+    return keep_records({"": RunDirectory(path.parent)}, _items(3), "2026-07-24T01:00:00.000Z").duration_ms
+
+
+def _ran(number: int, started: str, duration: int, status: str = "success") -> bytes:
+    return _line(_items(3)[number].item_id, status=status, startedAt=started, durationMs=duration)
+
+
+def test_earlier_attempts_count_in_the_duration_without_the_pause_between_them(path: Path) -> None:
+    lines = (
+        _ran(1, "2026-07-24T01:00:02.100Z", 400)
+        + _ran(0, "2026-07-24T01:00:02.000Z", 300)
+        + _ran(2, "2026-07-25T09:00:00.000Z", 1000, "error")
     )
-    kept = keep_records({"": RunDirectory(path.parent)}, items, "2026-07-24T01:00:00.000Z")
-    assert kept.duration_ms == 2500
+    assert _earlier(path, lines) == 1500
+
+
+def test_an_attempt_that_was_closed_says_how_long_it_and_those_before_it_took(path: Path) -> None:
+    lines = _ran(0, "2026-07-24T01:00:02.000Z", 300) + _ran(1, "2026-07-25T09:00:00.000Z", 1000)
+    assert _earlier(path, lines + b'{"type":"run-summary","durationMs":2345}\n') == 2345
+
+
+def test_records_without_times_took_no_time(path: Path) -> None:
+    assert _earlier(path, _line(_items(3)[0].item_id, status="success", durationMs="long", startedAt="once")) == 0

@@ -464,6 +464,15 @@ def test_duration_is_the_span_of_the_trials() -> None:
     assert tally.eval_summary(0).duration_ms == 3500
 
 
+def test_a_pause_between_two_processes_is_left_out_of_the_duration() -> None:
+    tally = RunTally([_planned({"a": 3}), _planned({"b": 1}, index=1)])
+    ran = [("a", 0, "01T00:00:00", 1000), ("b", 0, "01T00:00:00.500", 2000), ("a", 1, "01T00:00:02.500", 500)]
+    for name, index, start, duration in [*ran, ("a", 2, "03T00:00:00", 4000)]:
+        result = _result(name, index, P, started_at=f"2026-01-{start}Z", duration_ms=duration)
+        tally.add(TrialFacts.from_result(result, None, eval_index=int(name == "b")))
+    assert [tally.eval_summary(index).duration_ms for index in (0, 1)] == [7000, 2000]
+
+
 def test_without_starts_durations_are_summed() -> None:
     tally = RunTally([_planned({"a": 2})])
     for index in range(2):

@@ -1,7 +1,8 @@
-"""The last lines of a run: what was saved where."""
+"""The end of a run: what was saved where, and the exit code."""
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,6 +16,18 @@ from vally.text.glyphs import fit_glyphs
 
 if TYPE_CHECKING:
     from vally.run.run_output import RunOutput
+    from vally.run.run_settings import RunOutcome
+
+
+def exit_code(outcome: RunOutcome, *, require_pass: bool) -> int:
+    """What the command that made a run should return."""
+    if outcome.stdout_closed:
+        return 128 + signal.SIGPIPE
+    if outcome.signal is not None:
+        return 128 + outcome.signal
+    summary = outcome.summary
+    failed = summary.had_execution_errors or summary.partial
+    return 1 if failed or (require_pass and not summary.passed) else 0
 
 
 def artifact_lines(output: RunOutput, artifacts: Mapping[str, Path]) -> list[str]:

@@ -1,9 +1,14 @@
-"""The one object that `--output json` prints at the end of a run."""
+"""The one object that `--output json` prints for a run or its plan."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
+
+import click
+
+from vally.model.jsonio import plain_value
 
 if TYPE_CHECKING:
     from vally.model.results import RunSummary
@@ -24,6 +29,11 @@ _STIMULUS_KEYS = (
     "flakinessPercent",
     "errors",
 )
+
+
+def print_object(document: object) -> None:
+    """Print it on one line; numbers are written as in records."""
+    click.echo(json.dumps(plain_value(document).value, ensure_ascii=False))
 
 
 def run_object(outcome: RunOutcome, exit_code: int, directory: RunOutput) -> dict[str, Any]:

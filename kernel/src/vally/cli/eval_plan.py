@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import click
 
 from vally.cli.directories import directory, workspace_directory
 from vally.cli.judge_options import judge_effort
@@ -71,7 +68,9 @@ def option_warnings(plan: Plan, options: Mapping[str, Any]) -> list[str]:
 def print_plan(plan: Plan, output: str) -> None:
     """Print what would run, for people or as one JSON object."""
     if output == "json":
-        click.echo(json.dumps(_plan_record(plan), ensure_ascii=False))
+        from vally.cli.eval_json import print_object
+
+        print_object(_plan_record(plan))
         return
     count = len({evaluation.planned.eval_file_path for evaluation in plan.evals})
     print_line(f"Plan: {_count(count, 'eval')}, {_count(plan.total, 'item')}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
-import click
 
 from vally.cli.backend_choice import choose_backend
 from vally.cli.grade_report import GradeReport
@@ -228,7 +226,7 @@ class GradeSession:
         return 1 if self._options["require_pass"] and not summary.passed else 0
 
     def _close(self, summary: RunSummary, artifacts: Mapping[str, Path]) -> None:
-        from vally.cli.eval_json import summary_object
+        from vally.cli.eval_json import print_object, summary_object
         from vally.run.recording import redacted_record
 
         with reporting():
@@ -238,7 +236,7 @@ class GradeSession:
             elif self._output == "json":
                 shown = {label.lower(): path.as_posix() for label, path in artifacts.items()}
                 record = summary_object(summary, self._code, kind="grade-run", artifacts=shown)
-                click.echo(json.dumps(self._redactor.value(record), ensure_ascii=False))
+                print_object(self._redactor.value(record))
 
 
 def _write(line: bytes) -> None:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from vally.cli.backend_choice import BackendChoice, choose_backend
-from vally.cli.closing import artifact_lines, print_closing
+from vally.cli.closing import artifact_lines, exit_code, print_closing
 from vally.cli.messages import print_diagnostics, print_error, print_warning, say
 from vally.run.report_stream import reporting
 
@@ -30,6 +27,7 @@ if TYPE_CHECKING:
     from vally.run.run_dir import ManifestFacts
     from vally.run.run_output import RunLayout, RunOutput
     from vally.run.run_settings import RunOutcome, RunSettings
+    from vally.run.stopping import Stopping
 
 
 class RunSession:
@@ -161,6 +159,7 @@ class RunSession:
         on_directory: Callable[[RunOutput], None] | None,
     ) -> RunOutcome:
         from vally.cli.event_loop import leave_threads_behind
+        from vally.run.stopping import Stopping
 
         leave_threads_behind()
         if self._choices.preflight:
@@ -171,15 +170,18 @@ class RunSession:
         backend = self._host.create(self._backend.record)
         try:
             await self._backend.start(backend, self._run_context())
-            kept = self._open(layout, resumption, getattr(backend, "facts", None) or {})
-            try:
-                for warning in self.output.warnings:
-                    print_warning(warning)
-                if on_directory is not None:
-                    on_directory(self.output)
-                return await self._engine(backend, kept).run()
-            finally:
-                self.output.close()
+            stopping = Stopping(say, self._choices.shutdown_timeout / 1000)
+            # From the directory on a signal must leave a closed run, so it waits for what is being written.
+            with stopping.signals():
+                kept = self._open(layout, resumption, getattr(backend, "facts", None) or {})
+                try:
+                    for warning in self.output.warnings:
+                        print_warning(warning)
+                    if on_directory is not None:
+                        on_directory(self.output)
+                    return await self._engine(backend, kept, stopping).run()
+                finally:
+                    self.output.close()
         except BaseException:
             await self._backend.abandon(backend, self._choices.shutdown_timeout / 1000)
             raise
@@ -216,7 +218,7 @@ class RunSession:
             backend=backend,
         )
 
-    def _engine(self, backend: Any, kept: Kept | None) -> Engine:
+    def _engine(self, backend: Any, kept: Kept | None, stopping: Stopping) -> Engine:
         from vally.run.engine import Engine
         from vally.run.reporters import ReporterBoard, active_reporters, own_feeds
 
@@ -238,6 +240,7 @@ class RunSession:
             output=self.output,
             redactor=self.redactor(),
             settings=self._settings(),
+            stopping=stopping,
             kept=kept,
         )
         for feed in feeds:
@@ -312,16 +315,6 @@ class RunSession:
         options = {"judge_cache": self._choices.judge_cache, "judge_cache_dir": self._choices.judge_cache_dir}
         return judge_cache(self._context, options, self._output_dir, self.redactor())
 
-    def exit_code(self, outcome: RunOutcome) -> int:
-        """What the command should return for it."""
-        if outcome.stdout_closed:
-            return 128 + signal.SIGPIPE
-        if outcome.signal is not None:
-            return 128 + outcome.signal
-        summary = outcome.summary
-        failed = summary.had_execution_errors or summary.partial
-        return 1 if failed or (self._choices.require_pass and not summary.passed) else 0
-
     def finish(
         self,
         outcome: RunOutcome,
@@ -334,7 +327,7 @@ class RunSession:
         `artifacts` are further files by label. `document` makes, from the exit code, what `--output json` prints. With
         machine output on stdout everything else goes to stderr.
         """
-        code = self.exit_code(outcome)
+        code = exit_code(outcome, require_pass=self._choices.require_pass)
         if outcome.stdout_closed:
             return code
         with reporting():
@@ -343,7 +336,7 @@ class RunSession:
             lines.append(f"Output directory: {self.output.display}")
             print_closing(lines, to_stdout=self._choices.output == "text")
             if self._choices.output == "json" and document is not None:
-                import json
+                from vally.cli.eval_json import print_object
 
-                click.echo(json.dumps(document(code), ensure_ascii=False))
+                print_object(document(code))
         return code

@@ -61,6 +61,7 @@ class Engine:
         output: RunOutput,
         redactor: Redactor,
         settings: RunSettings,
+        stopping: Stopping,
         kept: Kept | None = None,
     ) -> None:
         self._loop = asyncio.get_running_loop()
@@ -71,7 +72,7 @@ class Engine:
         self._backend = backend
         self._ready = ready
         self._judges = judges
-        self._stopping = Stopping(settings.notice, settings.shutdown_timeout_s)
+        self._stopping = stopping
         self._attempts = Attempts(
             host=host,
             backend=backend,
@@ -116,11 +117,10 @@ class Engine:
         async with anyio.create_task_group() as group:
             for feed in self._board.feeds:
                 group.start_soon(feed.run)
-            with self._stopping.signals():
-                await self._start()
-                await self._replay()
-                await self._trials()
-                outcome = await self._close()
+            await self._start()
+            await self._replay()
+            await self._trials()
+            outcome = await self._close()
             group.cancel_scope.cancel()
         return outcome
 

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vally.model.jsonio import parse_json, parse_timestamp, without_surrogates
+from vally.model.jsonio import parse_json, without_surrogates
 from vally.run.atomic import sync_directory
+from vally.run.elapsed import Span, busy_ms, merged, record_span
 from vally.run.results_file import RESULTS_NAME, index_results
 from vally.run.verdicts import STOP_REASONS
 
@@ -55,37 +56,60 @@ def keep_records(parts: Mapping[str, RunDirectory], items: Iterable[TrialItem], 
     again is removed, so that it holds nothing of an earlier attempt. Raises `OSError`.
     """
     kept = Kept(started_at=started_at)
+    elapsed = _Elapsed()
     for directory in parts.values():
         directory.make()
-        _keep_part(directory.results_path, kept)
+        _keep_part(directory.results_path, kept, elapsed)
+    kept.duration_ms = elapsed.total_ms
     for item in items:
         if kept.place(item) is None:
             shutil.rmtree(parts[item.part].trial_dir(item.segments), ignore_errors=True)
     return kept
 
 
-def _keep_part(path: Path, kept: Kept) -> None:
+@dataclass(slots=True)
+class _Elapsed:
+    """How long earlier attempts took: what the last of them said, or while trials ran when it was killed."""
+
+    spans: list[Span] = field(default_factory=list)
+    summaries: list[int] = field(default_factory=list)
+
+    @property
+    def total_ms(self) -> int:
+        return max(self.summaries) if self.summaries else busy_ms(merged(self.spans))
+
+    def add(self, record: Mapping[str, Any]) -> None:
+        span = record_span(record.get("startedAt"), _milliseconds(record))
+        if span is not None:
+            self.spans.append(span)
+
+
+def _milliseconds(record: Mapping[str, Any]) -> int:
+    found = record.get("durationMs")
+    return found if isinstance(found, int) else 0
+
+
+def _keep_part(path: Path, kept: Kept, elapsed: _Elapsed) -> None:
     source = results_to_resume(path)
     if not source.exists():
         return
     places: dict[str, Place] = {}
-    restart_results(path, _kept_lines(source, path, places, kept))
+    restart_results(path, _kept_lines(source, path, places, elapsed))
     kept.places |= places
 
 
-def _kept_lines(source: Path, target: Path, places: dict[str, Place], kept: Kept) -> Iterator[bytes]:
-    started = parse_timestamp(kept.started_at)
+def _kept_lines(source: Path, target: Path, places: dict[str, Place], elapsed: _Elapsed) -> Iterator[bytes]:
+    index = index_results(source)
+    if index.summary is not None:
+        elapsed.summaries.append(_milliseconds(index.summary))
     offset = 0
-    for raw in index_results(source).raw_lines():
+    for raw in index.raw_lines():
         record = parse_json(raw)
+        elapsed.add(record)
         if not stays(record):
             continue
         places[str(record.get("itemId"))] = Place(target, offset, len(raw))
         offset += len(raw) + 1
-        begun = parse_timestamp(record.get("startedAt"))
-        if started is not None and begun is not None:
-            end = (begun - started).total_seconds() * 1000 + (record.get("durationMs") or 0)
-            kept.duration_ms = max(kept.duration_ms, round(end))
         yield raw
 
 

@@ -7,9 +7,10 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from vally.model.jsonio import parse_timestamp, timestamp
+from vally.model.jsonio import timestamp
 from vally.model.metrics import saturated
 from vally.model.results import EvalSummary, RunSummary, Totals
+from vally.run.elapsed import Span, busy_ms, merged, record_span
 from vally.run.verdicts import EvalRules, StimulusTally, TrialFacts, judge_eval
 
 if TYPE_CHECKING:
@@ -39,12 +40,15 @@ class RunTally:
         self._facts: dict[int, dict[str, dict[int, TrialFacts]]] = {index: {} for index in self._evals}
         self._tokens = 0
         self._costs: defaultdict[str, float] = defaultdict(float)
+        self._recorded: list[Span] | None = None
 
     def add(self, facts: TrialFacts) -> None:
         """Count a finished trial. Raises `KeyError` for an eval that is not planned."""
         trials = self._facts[facts.eval_index].setdefault(facts.stimulus, {})
         self._count(trials.get(facts.trial_index), -1)
         trials[facts.trial_index] = facts
+        if facts.ended_ms is None:
+            self._recorded = None
         self._count(facts, 1)
 
     def _count(self, facts: TrialFacts | None, sign: int) -> None:
@@ -85,7 +89,7 @@ class RunTally:
             threshold=planned.threshold,
             stimuli_run=verdict.stimuli_run,
             stimuli_total=verdict.stimuli_total,
-            duration_ms=_span(trials),
+            duration_ms=self._span(trials),
             error=errors[0] if errors else None,
             partial=True if verdict.partial else None,
             required_pass_rate=rules.pass_rate,
@@ -164,6 +168,29 @@ class RunTally:
         """Trials of some evals in plan order."""
         return [facts for index in indexes for facts in self._ordered(self._evals[index])]
 
+    def _span(self, trials: Sequence[TrialFacts]) -> int:
+        """Milliseconds from the first start to the last end; those of earlier processes come on top."""
+        ends = [(trial.ended_ms, trial.duration_ms) for trial in trials if trial.ended_ms is not None]
+        own = round(max(end for end, _ in ends) - min(end - duration for end, duration in ends)) if ends else 0
+        return max(0, own) + self._recorded_span([trial for trial in trials if trial.ended_ms is None])
+
+    def _recorded_span(self, trials: Sequence[TrialFacts]) -> int:
+        """The same for records; time in which nothing of the run went on lies between two processes and is left out.
+
+        Without starts it is the sum of the durations.
+        """
+        spans = [span for trial in trials if (span := record_span(trial.started_at, trial.duration_ms)) is not None]
+        if not spans:
+            return sum(trial.duration_ms for trial in trials)
+        return busy_ms(self._recorded_times(), min(start for start, _ in spans), max(end for _, end in spans))
+
+    def _recorded_times(self) -> list[Span]:
+        if self._recorded is None:
+            facts = [trial for trial in self._of(self._evals) if trial.ended_ms is None]
+            spans = (record_span(trial.started_at, trial.duration_ms) for trial in facts)
+            self._recorded = merged(span for span in spans if span is not None)
+        return self._recorded
+
 
 def _cost_amounts(trials: Iterable[TrialFacts]) -> dict[str, list[float]]:
     """Amounts by unit, units in the order of their first use."""
@@ -176,20 +203,3 @@ def _cost_amounts(trials: Iterable[TrialFacts]) -> dict[str, list[float]]:
 
 def _planned_trials(planned: PlannedEval) -> int:
     return sum(stimulus.trials for stimulus in planned.stimuli)
-
-
-def _span(trials: Sequence[TrialFacts]) -> int:
-    """Milliseconds from the first start to the last end; those of an earlier process come on top."""
-    here = [trial for trial in trials if trial.ended_ms is not None]
-    ends = [(trial.ended_ms, trial.duration_ms) for trial in here if trial.ended_ms is not None]
-    own = round(max(end for end, _ in ends) - min(end - duration for end, duration in ends)) if ends else 0
-    return max(0, own) + _recorded_span([trial for trial in trials if trial.ended_ms is None])
-
-
-def _recorded_span(trials: Sequence[TrialFacts]) -> int:
-    """The same for records, which have times of the wall clock; without starts the sum of the durations."""
-    starts = [(parse_timestamp(trial.started_at), trial.duration_ms) for trial in trials]
-    known = [(start.timestamp() * 1000, duration) for start, duration in starts if start is not None]
-    if not known:
-        return sum(trial.duration_ms for trial in trials)
-    return max(0, round(max(start + duration for start, duration in known) - min(start for start, _ in known)))

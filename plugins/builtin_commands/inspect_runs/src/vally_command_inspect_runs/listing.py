@@ -24,6 +24,7 @@ from vally import (
     one_line,
     output_dirs,
     pad,
+    plain_value,
     print_warning,
     report_block,
     timestamp,
@@ -162,4 +163,5 @@ def _document(rows: Sequence[RunFacts], context: CliContext) -> str:
         }
         for facts in rows
     ]
-    return json.dumps({"type": "run-list", "version": 1, "runs": runs}, ensure_ascii=False)
+    document = plain_value({"type": "run-list", "version": 1, "runs": runs}).value
+    return json.dumps(document, ensure_ascii=False)
