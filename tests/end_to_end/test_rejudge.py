@@ -330,3 +330,17 @@ def test_a_contaminated_variant_is_not_passed_by_a_judge(subject: Subject) -> No
     subject.rejudge(answers=only("m1"))
     summary = json.loads(path.read_text())
     assert (summary["passed"], [variant["passed"] for variant in summary["variants"]]) == (False, [True, False])
+
+
+def test_lines_tell_apart_trials_that_differ_in_their_model_alone(subject: Subject) -> None:
+    subject.eval([stimulus("s", PROMPT)], "--model", "small,large", "--runs", "2", answers=failing)
+    lines = subject.rejudge(answers=only("m1")).stdout.splitlines()
+    named = {line.split("   ")[0] for line in lines if line.startswith("✔")}
+    assert named == {f"✔ s #{number}/2 ({model})" for number in (1, 2) for model in ("small", "large")}
+
+
+def test_lines_tell_apart_trials_that_differ_in_their_eval_alone(subject: Subject) -> None:
+    subject.project.eval("other", [stimulus("s", PROMPT)], defaults={"executor": "mock", **BY_SCRIPT})
+    subject.eval([stimulus("s", PROMPT)], "-e", "evals/other/eval.yaml", answers=failing)
+    lines = subject.rejudge(answers=only("m1")).stdout.splitlines()
+    assert sorted(line.split("   ")[0] for line in lines if line.startswith("✔")) == ["✔ e / s", "✔ other / s"]

@@ -44,6 +44,9 @@ class Slot:
     """One result that a judge had left open. `problem` says why it could not be asked again."""
 
     item_id: str
+    eval_name: str
+    variant: str
+    model: str | None
     stimulus: str
     trial_index: int
     total: int
@@ -234,6 +237,9 @@ class Asker:
 def _slot(result: TrialResult, before: GraderResult) -> Slot:
     return Slot(
         item_id=result.item_id,
+        eval_name=result.eval_name,
+        variant=result.variant,
+        model=result.model,
         stimulus=result.stimulus,
         trial_index=result.trial_index,
         total=result.total_trials,

@@ -139,9 +139,8 @@ class Rejudge:
         lines = []
         for slot in slots:
             glyph = "⚠" if slot.is_open else "✔" if slot.after is not None and slot.after.passed else "✘"
-            number = f" #{slot.trial_index + 1}/{slot.total}" if slot.total > 1 else ""
             what = one_line(slot.problem or (slot.after.evidence if slot.after else ""))
-            lines.append(f"{glyph} {name_line(f'{slot.stimulus}{number}')}   {name_line(slot.grader)}   {what}")
+            lines.append(f"{glyph} {name_line(_trial_name(slot, slots))}   {name_line(slot.grader)}   {what}")
         self._write(report_block("".join(f"{line}\n" for line in lines), self._context.environ))
 
     def _lines(self, rewriting: Rewriting, summary: RunSummary) -> None:
@@ -183,3 +182,15 @@ class Rejudge:
         with reporting():
             sys.stdout.write(text if self._options["output"] == "json" else fit_glyphs(text, sys.stdout))
             sys.stdout.flush()
+
+
+def _trial_name(slot: Slot, slots: Sequence[Slot]) -> str:
+    """The trial as a line names it: with its eval, variant and model where those of others differ."""
+    number = f" #{slot.trial_index + 1}/{slot.total}" if slot.total > 1 else ""
+    above = f"{slot.eval_name} / " if len({other.eval_name for other in slots}) > 1 else ""
+    arms: list[tuple[str | None, set[str | None]]] = [
+        (slot.variant, {other.variant for other in slots}),
+        (slot.model, {other.model for other in slots}),
+    ]
+    named = ", ".join(name for name, every in arms if name is not None and len(every) > 1)
+    return f"{above}{slot.stimulus}{number}{f' ({named})' if named else ''}"
