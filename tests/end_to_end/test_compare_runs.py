@@ -160,13 +160,13 @@ def test_names_that_cannot_be_told_apart_are_an_error(kit: Comparisons) -> None:
         (("--treatment", "a.jsonl"), 2, "--baseline is missing"),
         (("x", "--baseline", "a.jsonl"), 2, "exclude each other"),
         (("--baseline", "a.jsonl", "--treatment", "b.jsonl", "--variant", "v"), 2, "--variant needs an experiment"),
-        (("--baseline", "a.jsonl", "--treatment", "none.jsonl"), 1, "--treatment: '"),
+        (("--baseline", "a.jsonl", "--treatment", "none.jsonl"), 1, "--treatment: no run directory"),
         (("--baseline", "a.jsonl", "--treatment", "."), 1, "holds no results.jsonl"),
         (("--baseline", "a.jsonl", "--treatment", "empty.jsonl"), 1, "no trial of the baseline pairs"),
         (("--baseline", "a.jsonl", "--treatment", "a.jsonl", "--grader", "contains"), 1, "contains"),
         (("--baseline", "a.jsonl", "--treatment", "a.jsonl", "--grader", "promt"), 1, "did you mean 'prompt'"),
         (("--baseline", "a.jsonl", "--treatment", "a.jsonl", "--min-effect", "2"), 2, "--min-effect"),
-        (("nowhere",), 1, "'nowhere' does not exist"),
+        (("nowhere",), 1, "no run directory, results file or run id 'nowhere'"),
     ],
 )
 def test_wrong_words(kit: Comparisons, words: tuple[str, ...], exit_code: int, message: str) -> None:

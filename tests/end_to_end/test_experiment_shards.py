@@ -318,8 +318,56 @@ def test_a_shard_of_nothing_is_a_shard(kit: Experiments) -> None:
 def test_an_empty_shard_is_reported_like_any_other(kit: Experiments) -> None:
     kit.make({"plain": "right", "skilled": "right"})
     result = kit.run("--shard", "4/4", "--run-id", "r", "--html", "--junit")
-    assert (result.exit_code, "0 of 0 evals" in result.stdout) == (0, True), result.stdout
+    assert (result.exit_code, "SKIPPED  nothing was run" in result.stdout) == (0, True), result.stdout
     assert "failed and is disabled" not in result.stdout + result.stderr
     left = {path.name for path in (kit.root / "vally-experiment-results/r/shard-4-of-4").iterdir()}
     assert {"report.md", "report.html", "plain", "skilled"} <= left
     assert not {"eval-results.md", "eval-results.junit.xml"} & left
+
+
+def test_an_empty_shard_passes_nowhere(kit: Experiments) -> None:
+    kit.make({"plain": "right", "skilled": "right"})
+    result = kit.run("--shard", "4/4", "--run-id", "r", "--html", "--require-pass", "--output", "json")
+    assert result.exit_code == 0, result.stderr
+    document = json.loads(result.stdout)
+    assert (document["passed"], document["totals"]["trials"], document["exitCode"]) == (False, 0, 0)
+    place = kit.root / "vally-experiment-results/r/shard-4-of-4"
+    assert "**⏭️ NOTHING RUN** · " in (place / "report.md").read_text()
+    assert "Nothing was run" in (place / "report.html").read_text()
+    assert "SKIPPED" in (place / "eval-results.html").read_text()
+    for text in (result.stderr, *(path.read_text() for path in place.glob("*.*") if path.suffix in (".md", ".html"))):
+        assert "PASSED" not in text
+        assert "every variant passes" not in text
+    shown = kit.vally("show", str(place))
+    assert (shown.exit_code, "nothing was run" in shown.stderr) == (1, True)
+    assert json.loads(kit.vally("runs", str(place), "--output", "json").stdout)["runs"][0]["verdict"] == "skipped"
+    assert kit.vally("runs", str(place), "--failed").stdout.startswith("no runs")
+
+
+def test_filters_that_match_nothing_are_an_error_in_every_shard(kit: Experiments) -> None:
+    kit.make({"plain": "right", "skilled": "right"})
+    for shard in ("1/2", "2/2"):
+        result = kit.run("--shard", shard, "--run-id", "r", "--stimulus", "nope")
+        assert (result.exit_code, "error: no stimulus matches" in result.stderr) == (1, True)
+    assert not (kit.root / "vally-experiment-results").exists()
+
+
+def test_a_contaminated_arm_stays_so_when_shards_are_merged(kit: Experiments) -> None:
+    kit.make({"plain": "right", "skilled": "right"})
+    kit.fixture("skilled", "one", metadata={"otherSkills": ["foreign"]})
+    result = merge(kit, shards(kit))
+    assert result.exit_code == 1
+    assert "skill 'foreign', which it should not have [arm-contaminated]" in result.stderr
+
+
+def test_merging_says_when_nobody_knows_what_agents_loaded(kit: Experiments) -> None:
+    kit.make({"plain": "right", "skilled": "right"})
+    directories = shards(kit, 4)
+    for directory in directories[1::2]:
+        (kit.root / directory / "experiment-summary.json").unlink()
+    result = merge(kit, directories)
+    # The last one is left without a stimulus.
+    assert result.stderr == (
+        f"warning: {directories[1]}: without experiment-summary.json it is not known whether arms were contaminated\n"
+    )
+    assert result.exit_code == 0

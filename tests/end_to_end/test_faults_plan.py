@@ -101,6 +101,19 @@ def test_nothing_to_grade_is_a_pass_without_a_score(tmp_path: Path, words: tuple
     assert "overallScore" not in summary["evals"][0]
 
 
+@pytest.mark.parametrize("words", [("--runs", "0"), ("--stimulus", "none", "--allow-empty")])
+def test_a_run_of_nothing_has_a_document_and_did_not_pass(tmp_path: Path, words: tuple[str, ...]) -> None:
+    write_spec(tmp_path, [{"name": "s", "prompt": "fine", "graders": [SAYS_HELLO]}])
+    result = evaluate(tmp_path, *words, "--require-pass", "--output", "json")
+    assert result.exit_code == 0
+    document = json.loads(result.stdout)
+    assert (document["type"], document["passed"], document["runDir"]) == ("eval-run", False, None)
+    assert (document["evals"], document["totals"]["trials"], document["exitCode"]) == ([], 0, 0)
+    planned = evaluate(tmp_path, *words, "--dry-run", "--output", "json")
+    assert json.loads(planned.stdout)["items"] == []
+    assert evaluate(tmp_path, *words, "--dry-run").stdout.startswith("Plan: 0 evals, 0 items\n")
+
+
 def test_nothing_to_grade_and_an_error_is_no_pass(tmp_path: Path) -> None:
     write_spec(tmp_path, [{"name": "s", "prompt": "raise"}])
     for words in ((), ("--skip-grade",)):

@@ -20,7 +20,7 @@ _NAMES = {
     "vally.cli.selection": "SelectionWords select_stimuli",
     "vally.cli.spec_selection": "SpecSelection",
     "vally.cli.stored_runs": (
-        "RunPart StoredRun find_run find_runs newest_first output_dirs read_json run_id started_at"
+        "RunPart StoredRun find_run find_runs newest_first output_dirs read_json run_id run_place started_at"
     ),
     "vally.cli.name_patterns": "name_matcher",
     "vally.cli.trial_choice": "TrialChoice",
@@ -158,6 +158,7 @@ _NAMES = {
     "vally.spec.codes": "DIAGNOSTIC_CODES",
     "vally.spec.masking": "hide_placeholders",
     "vally.spec.schema": "json_schema",
+    "vally.run.verdict_words": "counted_evals is_ungraded run_word",
     "vally.run.verdicts": "EvalRules StimulusTally TrialFacts",
     "vally.text.addresses": "is_loopback",
     "vally.text.display": (

@@ -46,6 +46,7 @@ from vally.cli.stored_runs import newest_first as newest_first
 from vally.cli.stored_runs import output_dirs as output_dirs
 from vally.cli.stored_runs import read_json as read_json
 from vally.cli.stored_runs import run_id as run_id
+from vally.cli.stored_runs import run_place as run_place
 from vally.cli.stored_runs import started_at as started_at
 from vally.cli.terminal import Style as Style
 from vally.cli.terminal import cells as cells
@@ -357,6 +358,9 @@ from vally.run.trial import TrialItem as TrialItem
 from vally.run.trial import TrialOptions as TrialOptions
 from vally.run.trial import TrialOutcome as TrialOutcome
 from vally.run.trial import WorkspaceChoice as WorkspaceChoice
+from vally.run.verdict_words import counted_evals as counted_evals
+from vally.run.verdict_words import is_ungraded as is_ungraded
+from vally.run.verdict_words import run_word as run_word
 from vally.run.verdicts import EvalRules as EvalRules
 from vally.run.verdicts import StimulusTally as StimulusTally
 from vally.run.verdicts import TrialFacts as TrialFacts

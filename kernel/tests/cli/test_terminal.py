@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -30,6 +31,7 @@ from vally import (
     report_width,
     short_clock,
 )
+from vally.testing import run_cli
 
 FAMILY = "👨‍👩‍👧"
 
@@ -136,3 +138,11 @@ def test_text_of_others_stays_on_its_line(
 def test_lines_are_left_alone_outside_of_github_actions() -> None:
     assert inert_line("::x ##[y]", {}) == "::x ##[y]"
     assert inert_line("  ::x ##[y]", {"GITHUB_ACTIONS": "true"}) == "  : :x ## [y]"
+
+
+@pytest.mark.parametrize(("own", "given", "shown"), [("true", "false", "##[x"), ("false", "true", "## [x")])
+def test_messages_heed_the_environment_that_the_program_was_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: str, given: str, shown: str
+) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", own)
+    assert f"'{shown}'" in run_cli(["##[x"], cwd=tmp_path, env={"GITHUB_ACTIONS": given}).stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import html
 import json
+import re
 import shlex
 from typing import Any
 from urllib.parse import quote
@@ -13,6 +14,7 @@ from xml.sax import saxutils
 import pytest
 
 from vally.run.redaction import Redactor, is_secret_name, redact_environment_maps, redact_patterns
+from vally.run.secret_forms import secret_forms
 
 TOKEN = "abcdefghijkl"
 QUOTED = """t0k/e+n"<&5>'zq9Wx"""
@@ -109,6 +111,46 @@ def test_a_value_coded_with_its_surroundings(user: str) -> None:
 )
 def test_forms_in_markup_and_in_shells(written: str) -> None:
     assert Redactor({"A_TOKEN": QUOTED}).text(f"<p>{written}</p>") == "<p><redacted:A_TOKEN></p>"
+
+
+HARD = "p@ss'w\"o$rd\\ with `x` & <é> #1,2{3}"
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        repr(HARD)[1:-1],
+        repr([HARD])[2:-2],
+        ascii(HARD)[1:-1],
+        repr(HARD.encode())[2:-1],
+        json.dumps(repr(HARD), ensure_ascii=False)[2:-2],
+        repr(QUOTED.replace('"', ""))[1:-1],
+        repr(QUOTED.replace("'", ""))[1:-1],
+        re.escape(HARD),
+        re.sub(r"\W", r"\\\g<0>", HARD),
+        r"p@ss\'w\"o\$rd\\\ with\ \`x\`\ \&\ \<é\>\ #1\,2\{3\}",  # printf %q of bash
+        HARD.replace("\\", "\\\\").replace('"', '\\"').replace("$", "\\$").replace("`", "\\`"),
+        HARD.encode().hex(),
+        HARD.encode().hex().upper(),
+    ],
+)
+def test_forms_in_programs_and_in_hex(written: str) -> None:
+    secrets = {"A_TOKEN": HARD, "B_TOKEN": QUOTED.replace('"', ""), "C_TOKEN": QUOTED.replace("'", "")}
+    assert re.fullmatch(r"\(<redacted:[ABC]_TOKEN>\)", Redactor(secrets).text(f"({written})"))
+
+
+def test_wrapped_hex() -> None:
+    digits = ("v" * 40).encode().hex()
+    written = Redactor({"LONG_TOKEN": "v" * 40}).text(f"{digits[:60]}\n{digits[60:]}\n")
+    assert written == "<redacted:LONG_TOKEN>\n<redacted:LONG_TOKEN>\n"
+
+
+def test_a_plain_value_has_few_forms_and_short_lines_none_in_hex() -> None:
+    # Every form is looked for in every text.
+    assert len(secret_forms("abcDEF0123456789abcDEF01")) <= 8
+    assert len(secret_forms("abc-DEF.0123456789_abcDEF01")) <= 9
+    digest = f"x{b'abcdefg'.hex()}{b'-END KE'.hex()}"
+    assert Redactor({"DEPLOY_KEY": "abcdefg\n-END KE\nlong enough"}).text(digest) == digest
 
 
 def test_wrapped_base64() -> None:

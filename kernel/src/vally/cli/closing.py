@@ -27,7 +27,8 @@ def exit_code(outcome: RunOutcome, *, require_pass: bool) -> int:
         return 128 + outcome.signal
     summary = outcome.summary
     failed = summary.had_execution_errors or summary.partial
-    return 1 if failed or (require_pass and not summary.passed) else 0
+    # A shard without a stimulus has no verdict that could fail.
+    return 1 if failed or (require_pass and not all(item.passed for item in summary.evals)) else 0
 
 
 def artifact_lines(output: RunOutput, artifacts: Mapping[str, Path]) -> list[str]:

@@ -45,6 +45,15 @@ def run_object(outcome: RunOutcome, exit_code: int, directory: RunOutput) -> dic
     return summary_object(outcome.summary, exit_code, kind="eval-run", run_dir=directory.display, artifacts=artifacts)
 
 
+def nothing_object(run_id: str) -> dict[str, Any]:
+    """The object of a run that had nothing to do and has no directory."""
+    from vally.model.jsonio import timestamp
+    from vally.run.summary import RunTally
+
+    summary = RunTally(()).run_summary(run_id=run_id, started_at=timestamp())
+    return {**summary_object(summary, 0, kind="eval-run", artifacts={}), "runDir": None}
+
+
 def summary_object(
     summary: RunSummary, exit_code: int, *, kind: str, run_dir: str | None = None, artifacts: Mapping[str, str]
 ) -> dict[str, Any]:

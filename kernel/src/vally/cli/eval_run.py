@@ -70,8 +70,9 @@ class EvalRun:
         specs = None if host is None else self._selection.load(host)
         if host is None or specs is None:
             return 1
-        if not specs:
-            return self._nothing()
+        if not specs and not self._options["allow_empty"]:
+            self._selection.print_nothing_selected()
+            return 1
         plan = build_plan(self._context, self._options, specs, project, self._skill_dirs)
         self._show_warnings(host)
         for warning in option_warnings(plan, self._options):
@@ -85,12 +86,6 @@ class EvalRun:
                 "nothing selected: give --eval-spec, --suite or --tag",
                 hints=[f"suites found: {suites}", "example: vally eval --eval-spec evals/hello/eval.yaml"],
             )
-
-    def _nothing(self) -> int:
-        if self._options["allow_empty"]:
-            return 0
-        self._selection.print_nothing_selected()
-        return 1
 
     def _show_warnings(self, host: PluginHost) -> None:
         for warning in host.take_warnings():
@@ -116,16 +111,31 @@ class EvalRun:
         self._show_warnings(host)
         if self._options["dry_run"]:
             return self._dry_run(plan, session)
+        for name in plan.skipped:
+            say(f"{name}: skipped (runs: 0)")
         if not plan.evals:
-            for name in plan.skipped:
-                say(f"{name}: skipped (runs: 0)")
-            return 0
+            return self._nothing_run(plan)
         from vally.cli.eval_json import run_object
         from vally.run.run_output import RunLayout
 
         layout = None if self._resumption is not None else RunLayout(parent=self._output_dir(project))
         outcome = session.run(layout, resumption=self._resumption)
         return session.finish(outcome, document=lambda code: run_object(outcome, code, session.output))
+
+    def _nothing_run(self, plan: Plan) -> int:
+        """Say that there was nothing to do; there is no run directory then."""
+        if not plan.skipped and not self._context.display.quiet:
+            say("nothing was run: no stimulus is selected")
+        if self._options["output"] == "json":
+            import json
+
+            import click
+
+            from vally.cli.eval_json import nothing_object
+
+            with reporting():
+                click.echo(json.dumps(nothing_object(plan.options.run_id), ensure_ascii=False))
+        return 0
 
     def _output_dir(self, project: Project) -> Path:
         if self._resumption is not None:

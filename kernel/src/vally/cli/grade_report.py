@@ -11,6 +11,7 @@ from vally.cli.display import is_terminal
 from vally.cli.messages import tell
 from vally.cli.terminal import cut_to_cells, name_line, one_line, printable, report_block, report_width
 from vally.run.scoring import resolve_grade_pass
+from vally.run.verdict_words import is_ungraded
 from vally.text.glyphs import can_encode, fit_glyphs
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def _why(graded: Graded) -> str:
 def _verdict(summary: EvalSummary, *, named: bool) -> str:
     mean = ((summary.stats or {}).get("score") or {}).get("mean")
     score = "n/a" if mean is None else f"{_percent(mean)}%"
-    word = "PASSED" if summary.passed else "FAILED"
+    word = "NOT GRADED" if is_ungraded(summary) else "PASSED" if summary.passed else "FAILED"
     name = f"{name_line(_eval_label(summary))}: " if named else ""
     return f"{name}Score: {score} | {word}"
 

@@ -97,18 +97,32 @@ class GradeRun:
         documents: list[Document] = []
         for word in self._inputs or ("-",):
             try:
-                source = open_source(word, self._context.cwd, _stdin())
+                opened = [open_source(name, self._context.cwd, _stdin()) for name in self._files(word)]
             except VallyError as error:
                 self._failed = True
                 print_error(error)
                 continue
-            sources.append(source)
-            found = read_source(source)
-            documents += found
-            self._report_problems(source, session=any(item.format == "session" for item in found))
+            sources += opened
+            for source in opened:
+                found = read_source(source)
+                documents += found
+                self._report_problems(source, session=any(item.format == "session" for item in found))
         if self._failed and not documents:
             raise VallyError("no input can be read", code="nothing-to-grade")
         return documents
+
+    def _files(self, word: str) -> list[str]:
+        """The words of the files that an input stands for: those of all variants of an experiment."""
+        from vally.cli.stored_runs import run_at, run_place
+
+        if word == "-" or word.endswith((".json", ".jsonl")):
+            return [word]
+        place = run_place(word, self._context, where="INPUT")
+        path = self._context.cwd / place
+        run = run_at(path) if path.is_dir() else None
+        if run is None or not run.is_experiment:
+            return [place]
+        return [f"{place}/{part.results.relative_to(path).as_posix()}" for part in run.parts]
 
     def _report_problems(self, source: Source, *, session: bool) -> None:
         for problem in source.problems[:_SHOWN_PROBLEMS]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import click
 
+from vally.cli.own_process import current_environment
 from vally.cli.terminal import inert_line
 from vally.text.display import single_line
 from vally.text.glyphs import fit_glyphs
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def say(line: str) -> None:
     """Print one line on stderr; text that others wrote neither breaks nor steers it."""
-    tell([inert_line(single_line(line), os.environ)])
+    tell([inert_line(single_line(line), current_environment())])
 
 
 def print_line(line: str, *, to_stderr: bool = False) -> None:
@@ -29,7 +29,7 @@ def print_line(line: str, *, to_stderr: bool = False) -> None:
     if to_stderr:
         say(line)
         return
-    click.echo(fit_glyphs(inert_line(single_line(line), os.environ), sys.stdout))
+    click.echo(fit_glyphs(inert_line(single_line(line), current_environment()), sys.stdout))
 
 
 def tell(lines: Iterable[str]) -> None:

@@ -217,6 +217,10 @@ def run(
             stack.enter_context(contextlib.redirect_stdout(stdout))
         if stderr is not None:
             stack.enter_context(contextlib.redirect_stderr(stderr))
+        if environ is not None:
+            from vally.cli.own_process import given_environment
+
+            stack.enter_context(given_environment(environ))
         return _guarded(list(argv), context)
 
 

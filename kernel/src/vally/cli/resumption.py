@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from pydantic.alias_generators import to_camel
 
+from vally.cli.stored_runs import run_place
 from vally.cli.terminal import plural
 from vally.errors import UsageError, VallyError
 from vally.run.run_dir import MANIFEST_NAME, RunDirectory, hash_values
@@ -53,6 +54,7 @@ class Resumption:
 
     def __init__(self, context: CliContext, run_dir: str, *, kind: str = "eval") -> None:
         self._context = context
+        run_dir = run_place(run_dir, context, where="--resume", experiment=kind == "experiment")
         self.directory = RunDirectory((context.cwd / run_dir).absolute())
         self.manifest = self._read(run_dir)
         if self.manifest.get("kind") != kind:

@@ -140,16 +140,35 @@ def read_json(path: Path) -> dict[str, Any]:
 
 def output_dirs(context: CliContext, project: Project) -> list[Path]:
     """Where runs are written that did not say where: `paths.results` of the project, else the default directories."""
-    if project.results:
-        return [project.root / project.results]
-    return [context.cwd / name for name in OUTPUT_DIRS]
+    evals, experiments = (context.cwd / name for name in OUTPUT_DIRS)
+    # What a project says about results is about evals alone.
+    return [project.root / project.results if project.results else evals, experiments]
 
 
-def find_run(word: str | None, context: CliContext, project: Project) -> StoredRun:
-    """The run that a word means; without a word, and for `latest`, the newest one. Raises `VallyError`."""
+def run_place(word: str, context: CliContext, *, where: str, experiment: bool | None = None) -> str:
+    """The path that a word means: its own, else that of the run with this name or id, and for `latest` the newest.
+
+    With `experiment` the newest is one that is an experiment, or is none. Raises `VallyError`, which says `where`.
+    """
+    if word != LATEST and os.path.lexists(context.cwd / word):
+        return word
+    from vally.spec import find_project
+
+    project = find_project(context.cwd, context.cwd, context.config_path, context.no_config)
+    try:
+        return _shown(find_run(word, context, project, experiment=experiment).path, context.cwd)
+    except VallyError as error:
+        raise VallyError(error.message, where=where, code=error.code, hints=error.hints) from None
+
+
+def find_run(word: str | None, context: CliContext, project: Project, *, experiment: bool | None = None) -> StoredRun:
+    """The run that a word means; without a word, and for `latest`, the newest one. Raises `VallyError`.
+
+    With `experiment` the newest is one that is an experiment, or is none.
+    """
     parents = output_dirs(context, project)
     if word is None or word == LATEST:
-        return _newest(parents, context)
+        return _newest(parents, context, experiment)
     path = (context.cwd / word).resolve()
     if path.is_dir():
         run = run_at(path)
@@ -161,13 +180,14 @@ def find_run(word: str | None, context: CliContext, project: Project) -> StoredR
     return _by_id(word, parents, context)
 
 
-def _newest(parents: Sequence[Path], context: CliContext) -> StoredRun:
-    runs = _all_runs(parents)
-    if not runs:
-        shown = ", ".join(_shown(parent, context.cwd) for parent in parents)
-        hint = "name a run directory, or start a run with 'vally eval'"
-        raise VallyError(f"no runs in {shown}", code="no-runs", hints=(hint,))
-    return runs[0]
+def _newest(parents: Sequence[Path], context: CliContext, experiment: bool | None) -> StoredRun:
+    for run in _all_runs(parents):
+        if experiment in (None, run.is_experiment):
+            return run
+    shown = ", ".join(_shown(parent, context.cwd) for parent in parents)
+    what, command = ("experiments", "experiment run") if experiment else ("runs", "eval")
+    hint = f"name a run directory, or start a run with 'vally {command}'"
+    raise VallyError(f"no {what} in {shown}", code="no-runs", hints=(hint,))
 
 
 def _all_runs(parents: Sequence[Path]) -> list[StoredRun]:
@@ -181,8 +201,9 @@ def _by_id(word: str, parents: Sequence[Path], context: CliContext) -> StoredRun
             return run
     from vally.text.suggest import did_you_mean
 
-    names = [name for run in runs for name in (run.path.name, run_id(run)) if name]
-    hints = [did_you_mean(word, names), _recent(runs, context.cwd)]
+    known = ((run.path.name, run_id(run), _shown(run.path, context.cwd)) for run in runs)
+    names = [name for named in known for name in named if name]
+    hints = [did_you_mean(word, [LATEST, *names]), _recent(runs, context.cwd)]
     raise VallyError(
         f"no run directory, results file or run id '{word}'", code="no-run", hints=[hint for hint in hints if hint]
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from vally.run.verdict_words import counted_evals, is_ungraded, run_word
 from vally.text.markdown import NO_VALUE, markdown_head, markdown_name, markdown_row, report_duration
 from vally.text.numbers import two_decimals
 
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from vally.model.results import EvalSummary, RunSummary
 
 PASS, FAIL, ERROR, NOT_GRADED = "✅ PASS", "❌ FAIL", "❌ ERROR", "⏭️ not graded"
+# A partial run never passed.
+_WORDS = {"passed": "**✅ PASSED**", "failed": "**❌ FAILED**", "partial": "**❌ FAILED**", "skipped": "**⏭️ SKIPPED**"}
 _NUMBER = "---:"
 _COLUMNS = {
     "Eval": "---",
@@ -48,12 +51,12 @@ def eval_table(items: Sequence[EvalSummary], *, skip_grade: bool = False) -> Ite
 def run_verdict(summary: RunSummary) -> str:
     """The verdict of a run in one line of Markdown, a partial one with its reason in front."""
     totals = summary.totals
-    word = "**✅ PASSED**" if summary.passed else "**❌ FAILED**"
+    word = _WORDS[run_word(summary)]
     if summary.partial:
         word = f"**⚠️ PARTIAL ({summary.stop_reason or 'incomplete'})** {word}"
     trials = f"{totals.trials:,} trial{'' if totals.trials == 1 else 's'}"
     return (
-        f"{word}: {sum(item.passed for item in summary.evals)} of {len(summary.evals)} evals passed, "
+        f"{word}: {counted_evals(summary)}, "
         f"{trials} ({totals.passed} pass, {totals.failed} fail, {totals.errors} errors, "
         f"{totals.skipped} skipped), {totals.flaky_stimuli} flaky"
     )
@@ -62,7 +65,7 @@ def run_verdict(summary: RunSummary) -> str:
 def eval_result(item: EvalSummary, *, skip_grade: bool = False) -> str:
     """`✅ PASS`, `❌ FAIL`, `❌ ERROR` when nothing but errors came of it, `⏭️ not graded`."""
     if item.passed:
-        return NOT_GRADED if skip_grade else PASS
+        return NOT_GRADED if skip_grade or is_ungraded(item) else PASS
     verdicts = {stimulus.get("verdict") for stimulus in stimulus_stats(item)}
     return ERROR if "error" in verdicts and not verdicts & {"pass", "fail"} else FAIL
 

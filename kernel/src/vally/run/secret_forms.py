@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Iterator
 from urllib.parse import quote, quote_plus
 
@@ -17,10 +18,13 @@ _QUOTATION_MARKS = (
     ("&#34;", "&#39;"),
 )
 _WRAPPED_LINES = (64, 76)  # widths at which PEM files and `base64` break lines
+_WRAPPED_HEX = 60  # that of `xxd -p`
+# What bash (`%q`) and other shells put a backslash before, and those that trust no character.
+_BACKSLASHED = tuple(map(re.compile, (r"[\t !\"$&'()*,;<>?\[\\\]^`{|}]", r"[^\w@%+=:,./-]", r"\W")))
 
 
 def secret_forms(value: str) -> frozenset[str]:
-    """A value as it is and escaped as in JSON, markup or a shell, percent-encoded or base64-coded.
+    """A value as it is and escaped as in JSON, Python, markup or a shell, percent-encoded, base64-coded or in hex.
 
     No form spans lines.
     """
@@ -32,9 +36,14 @@ def _forms(value: str) -> Iterator[str]:
     for text in {value, *_lines(value)}:
         yield from _escaped(text)
         yield from _in_markup(text)
-        yield from _in_a_shell(text)
+        for written in (*_in_python(text), *_in_quotes(text)):
+            yield written
+            yield json.dumps(written, ensure_ascii=False)[1:-1]
+        yield from _backslashed(text)
         yield from _percent_encoded(text)
-        yield from _base64(text.encode("utf-8", "surrogatepass"))
+        coded = text.encode("utf-8", "surrogatepass")
+        yield from _base64(coded)
+        yield from _hex(coded)
 
 
 def _lines(value: str) -> list[str]:
@@ -57,10 +66,27 @@ def _in_markup(text: str) -> Iterator[str]:
             yield escaped.replace('"', double).replace("'", single)
 
 
-def _in_a_shell(text: str) -> Iterator[str]:
-    """Inside single quotes."""
+def _in_quotes(text: str) -> Iterator[str]:
+    """Inside the quotation marks of a shell."""
     for quoted in ("'\\''", "'\"'\"'"):
         yield text.replace("'", quoted)
+    yield re.sub(r'[\\"$`]', r"\\\g<0>", text)
+
+
+def _backslashed(text: str) -> Iterator[str]:
+    """Without quotation marks: as words of a shell, and in patterns."""
+    for special in _BACKSLASHED:
+        yield special.sub(r"\\\g<0>", text)
+    yield re.escape(text)
+
+
+def _in_python(text: str) -> Iterator[str]:
+    """As texts and bytes are shown, in either quotation mark."""
+    shown = repr(f"{text}'\"")[1:-1].removesuffix("\\'\"")
+    coded = repr(text.encode("utf-8", "surrogatepass") + b"'\"")[2:-1].removesuffix("\\'\"")
+    for written in (shown, ascii(f"{text}'\"")[1:-1].removesuffix("\\'\""), coded):
+        yield written
+        yield written.replace("\\'", "'")
 
 
 def _percent_encoded(text: str) -> Iterator[str]:
@@ -77,6 +103,17 @@ def _encode_component(text: str) -> str:
 def _lower_hex(encoded: str) -> str:
     head, *rest = encoded.split("%")
     return head + "".join(f"%{part[:2].lower()}{part[2:]}" for part in rest)
+
+
+def _hex(data: bytes) -> Iterator[str]:
+    text = data.hex()
+    # A few bytes in hex may be part of any digest.
+    if len(data) < MIN_LENGTH:
+        return
+    yield text
+    yield text.upper()
+    lines = (text[start : start + _WRAPPED_HEX] for start in range(0, len(text), _WRAPPED_HEX))
+    yield from (line for line in lines if len(line) >= 2 * MIN_LENGTH)
 
 
 def _base64(data: bytes) -> Iterator[str]:

@@ -119,7 +119,8 @@ class RunTally:
         return RunSummary(
             run_id=run_id,
             status=status,
-            passed=not partial and all(summary.passed for summary in evals),
+            # Of nothing one cannot say that it passed.
+            passed=bool(evals) and not partial and all(summary.passed for summary in evals),
             had_execution_errors=any(trial.status == "error" or trial.nested_error for trial in self._of(chosen)),
             partial=partial,
             stop_reason=stop_reason,

@@ -61,7 +61,7 @@ def test_no_runs(vally: Vally) -> None:
     assert listed(vally) == []
     missing = vally("runs", "nowhere")
     assert (missing.exit_code, missing.stdout) == (1, "")
-    assert "'nowhere' does not exist" in missing.stderr
+    assert "no run directory, results file or run id 'nowhere'" in missing.stderr
 
 
 @pytest.mark.parametrize(

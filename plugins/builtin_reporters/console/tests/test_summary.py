@@ -105,10 +105,18 @@ def test_a_run_with_a_trial_that_was_not_run_is_partial(play: Play) -> None:
     assert summary(played)[-1].startswith("PARTIAL (incomplete)  0 of 1 evals passed")
 
 
-def test_without_grading_a_run_passes_when_nothing_broke(play: Play) -> None:
-    lines = summary(play(trial_result("s"), skip_grade=True))
-    assert lines[2] == "  ✔ scripted (default-model)  not graded   0/1 stimuli passed   1 trial: 1 not graded"
-    assert lines[-1].startswith("PASSED  1 of 1 evals passed")
+@pytest.mark.parametrize(("skip_grade", "reason"), [(True, "not graded"), (False, "no graders")])
+def test_what_is_not_graded_does_not_read_as_passed(play: Play, skip_grade: bool, reason: str) -> None:
+    lines = summary(play(trial_result("s"), skip_grade=skip_grade))
+    assert lines[2] == f"  ○ scripted (default-model)  {reason}   0/1 stimuli passed   1 trial: 1 not graded"
+    assert lines[-1].startswith("SKIPPED  nothing was graded · 1 trial · ")
+
+
+def test_evals_that_are_not_graded_are_counted_apart(play: Play, grader: Grader) -> None:
+    results = [trial_result("s", grader("g")), trial_result("s", eval_file_path="other.yaml")]
+    lines = summary(play(*results))
+    assert [line.strip()[0] for line in lines[2:4]] == ["✔", "○"]
+    assert lines[-1].startswith("PASSED  1 of 2 evals passed, 1 not graded · 2 trials · ")
 
 
 @pytest.mark.parametrize(
@@ -120,12 +128,8 @@ def test_durations(play: Play, grader: Grader, milliseconds: int, shown: str) ->
 
 
 def test_a_run_of_nothing(play: Play) -> None:
-    assert summary(play()) == [
-        "Summary",
-        "─" * 13,
-        "",
-        "PASSED  0 of 0 evals passed · 0 trials · 0 flaky · 0 errors · 0.0s · 0 tokens",
-    ]
+    said = play().stdout
+    assert said == "SKIPPED  nothing was run · 0 trials · 0 flaky · 0 errors · 0.0s · 0 tokens\n"
 
 
 def test_tokens_are_summed(play: Play, grader: Grader, measured: Any) -> None:

@@ -55,6 +55,14 @@ def test_a_run_that_passes_lists_no_stimuli(tell: Tell, grader: Grader) -> None:
     assert "Failing stimuli" not in summary
 
 
+def test_a_run_of_nothing_did_not_pass(tell: Tell) -> None:
+    assert "**⏭️ SKIPPED**: nothing was run, 0 trials" in tell().summary
+
+
+def test_an_eval_without_graders_did_not_pass(tell: Tell) -> None:
+    assert "**⏭️ SKIPPED**: nothing was graded, 1 trial" in tell(trial_result("a")).summary
+
+
 def test_a_partial_run_and_one_of_nothing(tell: Tell) -> None:
     summary = tell(stop_reason="interrupted").summary
     assert "**⚠️ PARTIAL (interrupted)** **❌ FAILED**: 0 of 0 evals passed, 0 trials" in summary

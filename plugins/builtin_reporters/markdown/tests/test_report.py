@@ -245,6 +245,12 @@ def test_without_grading(report: Report) -> None:
     ]
 
 
+def test_an_eval_without_graders(report: Report) -> None:
+    text = report(*trials("s", []))
+    assert "**⏭️ SKIPPED**: nothing was graded, 1 trial" in text
+    assert table(text, "Eval")[0][-1] == "⏭️ not graded"
+
+
 def test_without_grading_and_errors(report: Report) -> None:
     text = report(*trials("s", []), skip_grade=True)
     assert table(text, "Eval")[0][-1] == "⏭️ not graded"

@@ -31,6 +31,7 @@ from vally import (
     provider_secrets,
     record_line,
     report_block,
+    run_place,
     use_color,
 )
 from vally_command_compare.experiments import ARGUMENT, Comparison, open_experiment
@@ -90,12 +91,14 @@ class CompareSession:
     def _comparisons(self) -> Iterator[Comparison]:
         options, cwd = self._options, self._context.cwd
         if options["directory"] is not None:
-            directory = existing_directory(cwd, options["directory"], ARGUMENT)
+            place = run_place(options["directory"], self._context, where=ARGUMENT, experiment=True)
+            directory = existing_directory(cwd, place, ARGUMENT)
             yield from open_experiment(directory).comparisons(options["variants"])
             return
         sides = []
         for option in ("baseline", "treatment"):
-            sides.append(read_side(cwd / options[option], options[option], f"--{option}"))
+            place = run_place(options[option], self._context, where=f"--{option}", experiment=False)
+            sides.append(read_side(cwd / place, place, f"--{option}"))
             for warning in sides[-1].warnings:
                 print_warning(warning)
         names = {"baseline": sides[0].name, "treatment": sides[1].name}

@@ -88,14 +88,17 @@ def results_path(path: Path, option: str) -> Path:
     if path.is_dir():
         path = path / RESULTS_NAME
         if not path.is_file():
-            raise VallyError(
-                f"'{path.parent}' holds no {RESULTS_NAME}",
-                where=option,
-                hints=["name a run directory, a variant directory, or a file of trial records"],
-            )
+            raise VallyError(f"'{path.parent}' holds no {RESULTS_NAME}", where=option, hints=[_instead(path.parent)])
     if not path.is_file():
         raise VallyError(f"'{path}' does not exist", where=option)
     return path
+
+
+def _instead(directory: Path) -> str:
+    variants = sorted(item.name for item in directory.iterdir() if (item / RESULTS_NAME).is_file())
+    if variants:
+        return f"name a directory in it: {', '.join(variants)}"
+    return "name a run directory, a variant directory, or a file of trial records"
 
 
 def read_side(path: Path, name: str, option: str) -> Side:

@@ -40,7 +40,9 @@ def markdown_report(report: Report) -> str:
 def _verdict(report: Report) -> str:
     document = report.document
     totals = document["totals"]
-    word = f"⚠️ PARTIAL ({document['stopReason'] or 'trials missing'})" if document["partial"] else "✅ COMPLETED"
+    word = "✅ COMPLETED" if totals["trials"] else "⏭️ NOTHING RUN"
+    if document["partial"]:
+        word = f"⚠️ PARTIAL ({document['stopReason'] or 'trials missing'})"
     parts = [
         f"**{word}**",
         f"{plural(len(document['variants']), 'variant')} × {plural(report.evals, 'eval')}",
@@ -74,6 +76,8 @@ def _variants(report: Report) -> Iterator[str]:
 def _result(report: Report, arm: Arm) -> str:
     if any(item["variant"] == arm.variant for item in report.document["contaminated"]):
         return "⚠️ CONTAMINATED"
+    if not arm.is_graded:
+        return "⏭️ not graded"
     return "✅ PASS" if arm.passed else "❌ FAIL"
 
 

@@ -32,20 +32,35 @@ def _verdicts(document: Document, style: Style) -> Iterator[str]:
     spoiled = {(item["variant"], item["evalFile"], item["model"]) for item in document["contaminated"]}
     for item, name in zip(evals, names, strict=True):
         contaminated = (item["variant"], item["evalFilePath"], item["model"]) in spoiled
-        glyph, reason = ("⚠", "contaminated") if contaminated else ("✔" if item["passed"] else "✘", item["reason"])
+        glyph, reason = ("⚠", "contaminated") if contaminated else (_glyph(item), item["reason"])
         yield f"  {style.glyph(glyph)} {pad(name, width)}  {one_line(reason)}"
     totals = document["totals"]
+    ungraded = sum(map(_is_ungraded, evals))
+    passed = f"{sum(item['passed'] for item in evals) - ungraded} of {len(evals)} evals passed"
     facts = [
-        f"{sum(item['passed'] for item in evals)} of {len(evals)} evals passed",
+        f"{passed}, {ungraded} not graded" if ungraded else passed,
         plural(totals["trials"], "trial"),
         plural(totals["errors"], "error"),
     ]
     if document["contaminated"]:
         facts.append(plural(len(document["contaminated"]), "contaminated arm"))
-    yield f"{_word(document, style)}  {' · '.join(facts)}"
+    word = _word(document, style, graded=ungraded < len(evals))
+    yield f"{word}  {' · '.join(facts)}"
 
 
-def _word(document: Document, style: Style) -> str:
+def _is_ungraded(item: Document) -> bool:
+    return bool(item["passed"]) and not item["stimuliRun"]
+
+
+def _glyph(item: Document) -> str:
+    if _is_ungraded(item):
+        return "○"
+    return "✔" if item["passed"] else "✘"
+
+
+def _word(document: Document, style: Style, *, graded: bool) -> str:
     if document["partial"]:
         return style.paint(f"PARTIAL ({one_line(document['stopReason'] or 'incomplete')})", "yellow")
+    if not graded:
+        return "SKIPPED"
     return style.paint("PASSED", "green") if document["passed"] else style.paint("FAILED", "red")

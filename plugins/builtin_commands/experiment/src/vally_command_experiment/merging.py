@@ -25,6 +25,7 @@ from vally import (
     parse_timestamp,
     plain_value,
     print_error,
+    print_warning,
     record_line,
     timestamp,
 )
@@ -50,7 +51,8 @@ def merge_shards(context: CliContext, options: Mapping[str, Any]) -> int:
     merge = Merge(shards, target)
     document = merge.write(html=options["html"])
     failed = document["hadExecutionErrors"] or document["partial"] or document["contaminated"]
-    code = 1 if failed or (options["require_pass"] and not document["passed"]) else 0
+    failing = any(not variant["passed"] for variant in document["variants"])
+    code = 1 if failed or (options["require_pass"] and failing) else 0
     if options["output"] == "json":
         whole = plain_value({**document, "runDir": options["output_dir"], "exitCode": code}).value
         click.echo(json.dumps(whole, ensure_ascii=False))
@@ -58,6 +60,9 @@ def merge_shards(context: CliContext, options: Mapping[str, Any]) -> int:
         tell_merge(context, document, len(shards), options["output_dir"])
     for item in document["contaminated"]:
         print_error(contamination_error(item))
+    if merge.unknown:
+        missing = f"without {SUMMARY_NAME} it is not known whether arms were contaminated"
+        print_warning(f"{', '.join(merge.unknown)}: {missing}")
     return code
 
 
@@ -167,7 +172,12 @@ class Merge:
         return min(starts, default=now), max(ends, default=now)
 
     def _contaminated(self) -> list[dict[str, Any]]:
-        return [dict(item) for shard in self._shards for item in shard.contaminated]
+        return [dict(item) for shard in self._shards for item in shard.contaminated or ()]
+
+    @property
+    def unknown(self) -> list[str]:
+        """The shards with trials that do not say what their agents loaded."""
+        return [shard.name for shard in self._shards if shard.contaminated is None and shard.selected]
 
     def _plan_rows(self) -> list[dict[str, Any]]:
         hashes = {

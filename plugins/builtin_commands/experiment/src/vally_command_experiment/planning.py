@@ -87,7 +87,10 @@ class Choice:
         for pattern in self.words.patterns:
             if not hits.get(pattern):
                 print_warning(f"--stimulus '{pattern}' matches nothing")
-        entries = [
+        if not any(spec.stimuli for _, spec in chosen):
+            raise VallyError("no stimulus matches", hints=["check --stimulus, --tag, --variant and --eval-filter"])
+        # A shard may be left without a stimulus; the others have them.
+        return [
             PlanEntry(
                 spec=spec,
                 variant=item.variant,
@@ -97,9 +100,6 @@ class Choice:
             for item, spec in self._of_shard(experiment, chosen)
             if spec.stimuli
         ]
-        if not entries and self.shard.count == 1:
-            raise VallyError("no stimulus matches", hints=["check --stimulus, --tag, --variant and --eval-filter"])
-        return entries
 
     def _variants(self, config: ExperimentConfig) -> set[str]:
         """The chosen variants, all without a choice; however the letters of a name are composed."""

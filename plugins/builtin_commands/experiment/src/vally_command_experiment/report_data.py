@@ -30,6 +30,11 @@ class Arm:
     costs: Mapping[str, float]
 
     @property
+    def is_graded(self) -> bool:
+        """Whether anything speaks for or against the arm."""
+        return self.mean_score is not None or not self.passed
+
+    @property
     def label(self) -> str:
         """The variant with the mark of the baseline."""
         return f"{self.variant} (baseline)" if self.is_baseline else self.variant
@@ -81,6 +86,11 @@ class Report:
             if item["variant"] == self.document["baseline"] and item["evalFile"] in compared
         )
         return list(dict.fromkeys(named))
+
+    @property
+    def is_graded(self) -> bool:
+        """Whether there is a verdict on every arm."""
+        return all(arm.is_graded for arm in self.arms)
 
     def _arms(self) -> Iterator[Arm]:
         for variant in self.document["variants"]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -19,6 +20,7 @@ from vally import (
     RunLayout,
     RunOutput,
     RunSession,
+    RunTally,
     SelectionWords,
     UsageError,
     VallyError,
@@ -28,10 +30,13 @@ from vally import (
     make_plan,
     print_diagnostics,
     print_error,
+    print_line,
     print_warning,
     read_experiment,
     record_line,
+    reporting,
     reserved_stdout,
+    timestamp,
     workspace_directory,
 )
 from vally_command_experiment.comparing import check_comparing, compare
@@ -168,7 +173,23 @@ class ExperimentRun:
             print_plans(experiment, plan, self._options["output"])
             session.ask_backend()
             return 0
+        skipped = list(dict.fromkeys(plan.skipped))
+        if not self._context.display.quiet or not plan.evals:
+            for name in skipped:
+                print_line(f"{name}: skipped (runs: 0)", to_stderr=True)
+        if skipped and not plan.evals and self._shard.count == 1:
+            return self._nothing_run(experiment)
         return self._run(session, experiment, plan, output_dir)
+
+    def _nothing_run(self, experiment: Experiment) -> int:
+        """What is only validated has no run directory."""
+        if self._options["output"] == "json":
+            summary = RunTally(()).run_summary(run_id=self._run_id, started_at=timestamp())
+            head = manifest(experiment, self._run_id)["experiment"]
+            document = {**summary_document(head, summary, []), "runDir": None, "exitCode": 0}
+            with reporting():
+                click.echo(json.dumps(document, ensure_ascii=False))
+        return 0
 
     def _plan(self, entries: Sequence[PlanEntry], project: Project) -> Plan:
         options, context = self._options, self._context

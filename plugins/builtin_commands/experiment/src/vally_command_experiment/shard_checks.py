@@ -19,14 +19,15 @@ _FIELDS = (("run id", "runId"), ("experiment hash", "experimentHash"))
 class ShardDirectory:
     """One directory with its manifest and plan.
 
-    `name` is how messages call it, `contaminated` are the arms whose agents had something else than they should.
+    `name` is how messages call it, `contaminated` are the arms whose agents had something else than they should; None
+    when nothing says so, because its process was killed before it could.
     """
 
     name: str
     path: Path
     manifest: Mapping[str, Any]
     plan: Mapping[str, Any]
-    contaminated: Sequence[Mapping[str, Any]]
+    contaminated: Sequence[Mapping[str, Any]] | None
 
     @property
     def index(self) -> int:
@@ -79,7 +80,7 @@ def read_shard(path: Path, name: str) -> ShardDirectory:
     _check_shape(manifest, check_manifest, name, SHARD_MANIFEST_NAME)
     _check_shape(plan, check_plan, name, PLAN_NAME)
     _check_shape(summary or {}, check_contaminated, name, SUMMARY_NAME)
-    contaminated = (summary or {}).get("contaminated", [])
+    contaminated = None if summary is None else summary.get("contaminated", [])
     return ShardDirectory(name=name, path=path, manifest=manifest, plan=plan, contaminated=contaminated)
 
 

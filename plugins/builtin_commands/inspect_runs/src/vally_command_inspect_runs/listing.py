@@ -27,6 +27,7 @@ from vally import (
     plain_value,
     print_warning,
     report_block,
+    run_place,
     timestamp,
     use_color,
 )
@@ -81,7 +82,7 @@ def _print(found: Iterable[RunFacts], where: str, context: CliContext, options: 
 def _roots(context: CliContext, word: str | None) -> list[Path]:
     if word is None:
         return output_dirs(context, project_of(context))
-    return [existing_directory(context.cwd, word, "DIRECTORY")]
+    return [existing_directory(context.cwd, run_place(word, context, where="DIRECTORY"), "DIRECTORY")]
 
 
 def _facts(roots: Sequence[Path], context: CliContext) -> Iterator[RunFacts]:

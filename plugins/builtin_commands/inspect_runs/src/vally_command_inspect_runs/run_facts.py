@@ -19,6 +19,7 @@ from vally import (
     read_lines,
     read_trials,
     run_id,
+    run_word,
     started_at,
 )
 
@@ -34,7 +35,7 @@ _LONGEST_TAIL = 64 * 2**20
 class RunFacts:
     """One line of the list. `passed` and `graded` count trials with a verdict; `duration_ms` is None when unknown.
 
-    `verdict` is `pass`, `fail`, `error`, `partial`, `running` or `incomplete`.
+    `verdict` is `pass`, `fail`, `error`, `skipped`, `partial`, `running` or `incomplete`.
     """
 
     run: StoredRun
@@ -150,14 +151,17 @@ def _conclude(facts: RunFacts, summaries: list[RunSummary]) -> None:
     if is_being_written(run.path):
         facts.verdict = "running"
         return
+    whole = read_json(run.path / "experiment-summary.json") if run.is_experiment else {}
     if not summaries:
+        facts.verdict = "skipped" if whole and not facts.trials else facts.verdict
         return
     facts.duration_ms = _duration_ms(summaries)
-    whole = read_json(run.path / "experiment-summary.json") if run.is_experiment else {}
     if any(summary.partial for summary in summaries) or whole.get("partial") is True:
         facts.verdict = "partial"
     elif any(summary.had_execution_errors for summary in summaries):
         facts.verdict = "error"
+    elif all(run_word(summary) == "skipped" for summary in summaries):
+        facts.verdict = "skipped"
     else:
         facts.verdict = "pass" if all(summary.passed for summary in summaries) else "fail"
 

@@ -27,6 +27,7 @@ from vally import (
     name_line,
     one_line,
     print_warning,
+    read_json,
     read_trials,
     record_line,
     report_block,
@@ -214,6 +215,8 @@ def nothing_recorded(run: StoredRun, parts: Sequence[StoredTrials], shown: str) 
         hint = "its lines are no records"
     elif others:
         hint = f"{others} records of other kinds are in it"
+    elif run.is_experiment and read_json(run.path / "experiment-summary.json"):
+        hint = "nothing was run: no stimulus was left for it"
     else:
         hint = "the run was ended before a trial was recorded"
     return VallyError("holds no trial records", code="no-trial", where=shown, hints=(hint,))

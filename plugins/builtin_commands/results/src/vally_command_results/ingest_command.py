@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from vally import CliContext, VallyError, display_options, name_line, pad, plural, print_error, print_warning
+from vally import CliContext, VallyError, display_options, name_line, pad, plural, print_error, print_warning, run_place
 
 DEFAULT_STORE = "eval-history.db"
 
@@ -39,7 +39,8 @@ def _run(context: CliContext, options: Mapping[str, Any]) -> int:
     )
     from vally_command_results.store.opening import open_memory, open_store
 
-    directories = [require_directory(context.cwd, word) for word in options["directories"]]
+    places = [run_place(word, context, where="DIRECTORY") for word in options["directories"]]
+    directories = [require_directory(context.cwd, word) for word in places]
     words = options["store"] or context.environ.get("VALLY_STORE") or DEFAULT_STORE
     wanted = ImportOptions(
         skip_existing=options["skip_existing"], complete_only=options["complete_only"], dry_run=options["dry_run"]
@@ -70,7 +71,8 @@ def _closing_line(summary: Any, store: str, *, dry_run: bool) -> str:
     shown = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
     outcomes = plural(summary.outcomes, "outcome")
     # The count is of what was written now; a store that had everything already is no empty store.
-    where = f"{outcomes} in {store}" if summary.outcomes else f"nothing was written to {store}"
+    written = any(counts[name] for name in ("imported", "updated"))
+    where = f"{outcomes} in {store}" if written else f"nothing was written to {store}"
     if dry_run:
         where = f"nothing was written to {store}"
     return f"{plural(len(summary.runs), 'run')}: {shown}; {where}"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from vally import VallyError, is_loopback, plural, print_warning
+from vally import VallyError, is_loopback, plural, print_warning, run_place
 from vally_command_results.importing.session import require_directory
 from vally_command_results.server.guard import AllowedHosts
 from vally_command_results.server.site import Site
@@ -53,7 +53,7 @@ def _site(stack: contextlib.ExitStack, context: CliContext, options: Mapping[str
     if directory is None:
         store: Store = open_store(str(words), context.cwd, create=False)
         return Site(store, "store"), store.shown
-    found = require_directory(context.cwd, directory)
+    found = require_directory(context.cwd, run_place(directory, context, where="DIRECTORY"))
     store = open_memory() if words is None else open_store(str(words), context.cwd, create=True)
     return Site(store, "directory" if words is None else "directory+store", [found]), directory
 

@@ -5,20 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from vally import Style, cells, cut_middle, elapsed, eval_figures, name_line, one_line, pad, plural, stimulus_stats
+from vally import (
+    Style,
+    cells,
+    counted_evals,
+    elapsed,
+    eval_figures,
+    is_ungraded,
+    name_line,
+    one_line,
+    pad,
+    plural,
+    run_word,
+    stimulus_stats,
+)
 
 if TYPE_CHECKING:
     from vally import EvalSummary, RunSummary
 
 RULE = "─" * 13
-ERROR_LIMIT = 200
+_COLORS = {"partial": "yellow", "passed": "green", "failed": "red"}
 _GAPS = ("  ", "   ", "   ")
 _INDENT = " " * 6
 
 
 def summary_lines(summary: RunSummary, style: Style, *, quiet: bool) -> Iterator[str]:
     """The block `Summary` and the verdict of the run; `quiet` leaves the lines with verdicts."""
-    if not quiet:
+    if summary.evals and not quiet:
         yield "Summary"
         yield RULE
     variants = len({item.variant for item in summary.evals}) > 1
@@ -26,18 +39,24 @@ def summary_lines(summary: RunSummary, style: Style, *, quiet: bool) -> Iterator
     widths = [max((cells(row[column]) for row in rows), default=0) for column in range(len(_GAPS))]
     for item, row in zip(summary.evals, rows, strict=True):
         padded = "".join(pad(text, width) + gap for text, width, gap in zip(row, widths, _GAPS, strict=False))
-        yield f"  {style.glyph('✔' if item.passed else '✘')} {padded}{row[-1]}"
+        yield f"  {style.glyph(_glyph(item))} {padded}{row[-1]}"
         if not quiet:
             yield from (style.paint(f"{_INDENT}{line}", "dim") for line in _explanations(item))
-    if not quiet:
+    if summary.evals and not quiet:
         yield ""
     yield verdict_line(summary, style)
+
+
+def _glyph(item: EvalSummary) -> str:
+    if is_ungraded(item):
+        return "○"
+    return "✔" if item.passed else "✘"
 
 
 def _explanations(item: EvalSummary) -> Iterator[str]:
     """What errors were about, and how sure the figures are."""
     if item.error and not item.passed:
-        yield f"first error: {cut_middle(one_line(item.error), ERROR_LIMIT)}"
+        yield f"first error: {one_line(item.error)}"
     figures = eval_figures(item)
     if figures:
         yield " · ".join(figures)
@@ -71,18 +90,16 @@ def _trials(stimuli: Sequence[Mapping[str, Any]]) -> str:
 
 
 def verdict_line(summary: RunSummary, style: Style) -> str:
-    """`PASSED`, `FAILED` or `PARTIAL (<stop reason>)` and the figures of the run."""
-    if summary.partial:
-        word = style.paint(f"PARTIAL ({summary.stop_reason or 'incomplete'})", "yellow")
-    else:
-        word = style.paint("PASSED", "green") if summary.passed else style.paint("FAILED", "red")
+    """`PASSED`, `FAILED`, `SKIPPED` or `PARTIAL (<stop reason>)` and the figures of the run."""
+    word = run_word(summary)
+    shown = f"PARTIAL ({summary.stop_reason or 'incomplete'})" if word == "partial" else word.upper()
     totals = summary.totals
     parts = [
-        f"{sum(item.passed for item in summary.evals)} of {len(summary.evals)} evals passed",
+        counted_evals(summary),
         plural(totals.trials, "trial"),
         f"{totals.flaky_stimuli} flaky",
         plural(totals.errors, "error"),
         elapsed(summary.duration_ms),
         plural(totals.total_tokens, "token"),
     ]
-    return f"{word}  {' · '.join(parts)}"
+    return f"{style.paint(shown, _COLORS[word]) if word in _COLORS else shown}  {' · '.join(parts)}"

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from vally import (
     RunRecords,
+    counted_evals,
     eval_figures,
     fixed,
     index_results,
+    is_ungraded,
     plural,
     redact_patterns,
+    run_word,
     stimulus_figures,
     stimulus_stats,
     two_decimals,
@@ -124,15 +127,16 @@ class Page:
     @property
     def verdict(self) -> tuple[str, str]:
         """Class and words of the verdict."""
-        if self.summary.partial:
+        word = run_word(self.summary)
+        if word == "partial":
             return "partial", f"PARTIAL ({name(self.summary.stop_reason or 'incomplete')})"
-        return ("pass", "PASSED") if self.summary.passed else ("fail", "FAILED")
+        return {"passed": "pass", "failed": "fail", "skipped": "skipped"}[word], word.upper()
 
     @property
     def sentence(self) -> str:
         """What the verdict rests on."""
-        totals, evals = self.summary.totals, self.summary.evals
-        parts = [f"{sum(item.passed for item in evals)} of {plural(len(evals), 'eval')} passed"]
+        totals = self.summary.totals
+        parts = [counted_evals(self.summary)]
         parts.append(f"{plural(totals.trials, 'trial')}: {totals.passed:,} pass, {totals.failed:,} fail")
         if totals.errors:
             parts.append(f"{plural(totals.errors, 'trial')} not measured because of errors")
@@ -313,7 +317,7 @@ class Page:
 def _eval_verdict(item: EvalSummary, *, skip_grade: bool) -> Verdict:
     """What an eval came to; `error` when nothing but errors came of it."""
     if item.passed:
-        return "ungraded" if skip_grade else "pass"
+        return "ungraded" if skip_grade or is_ungraded(item) else "pass"
     verdicts = {entry.get("verdict") for entry in stimulus_stats(item)}
     return "error" if "error" in verdicts and not verdicts & {"pass", "fail"} else "fail"
 
