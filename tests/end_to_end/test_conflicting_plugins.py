@@ -98,6 +98,44 @@ def test_leaving_one_out_settles_it(project: ProjectBuilder, install: Callable[[
     assert "clash" not in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("name", "owner", "words"),
+    [
+        ("runs", "vally-command-inspect-runs", ["runs"]),
+        ("experiment", "vally-command-experiment", ["experiment", "merge", "nowhere", "-o", "out"]),
+        ("schema", "vally-command-scaffold", ["schema"]),
+    ],
+)
+@pytest.mark.parametrize("choice", [["--no-plugin", "other"], ["--no-plugin=other"], ["--no-plugins"]], ids=" ".join)
+def test_it_is_settled_for_commands_without_plugins_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, owner: str, words: list[str], choice: list[str]
+) -> None:
+    site = Site(tmp_path / "site")
+    site.path.mkdir()
+    monkeypatch.syspath_prepend(str(site.path))
+    text = f"""
+from vally import CommandSpec, hookimpl
+vally_api = 1
+@hookimpl
+def vally_commands():
+    yield CommandSpec(name="{name}", summary="s", factory=dict)
+"""
+    groups = {"vally.commands": {"other": "other_plugin"}}
+    site.distribution("other", "0.3", groups=groups, files={"other_plugin.py": text})
+    try:
+        refused = run_cli(words, cwd=tmp_path)
+        assert refused.exit_code == 2
+        assert f"leave one out with --no-plugin other or --no-plugin {owner}" in refused.stderr
+        settled = run_cli([*words, *choice], cwd=tmp_path)
+        plain = run_cli([*words, "--no-plugin"], cwd=tmp_path)
+    finally:
+        sys.modules.pop("other_plugin", None)
+    assert "no such option" not in settled.stderr
+    assert "is provided by" not in settled.stderr
+    assert settled.exit_code == (1 if name == "experiment" else 0), settled.stderr
+    assert plain.exit_code == 2
+
+
 @pytest.mark.parametrize("kind", ["executor", "backend"])
 def test_the_doctor_says_with_whom_and_what_to_do(
     project: ProjectBuilder, install: Callable[[str], None], kind: str

@@ -97,16 +97,21 @@ class ProgramGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command, or fail with what the user may have meant."""
-        name = args[0]
-        if any(word.startswith("--no-plugin") for word in args):
+        name, words = args[0], args[1:]
+        leaves_out = any(word.startswith("--no-plugin") for word in words)
+        if leaves_out:
             from vally.cli.early_words import early_plugin_words
 
             # Which distributions are left out decides which of two provides the command.
-            _context(ctx).plugin_words.update(early_plugin_words(args[1:]))
+            _context(ctx).plugin_words.update(early_plugin_words(words))
         command = self.get_command(ctx, name)
         if command is None:
             raise click.UsageError(self._unknown(ctx, name), ctx)
-        return name, command, args[1:]
+        if leaves_out:
+            from vally.cli.early_words import words_for
+
+            words = words_for(command, ctx, words)
+        return name, command, words
 
     def _unknown(self, ctx: click.Context, name: str) -> str:
         if name.startswith("-"):
