@@ -37,8 +37,10 @@ def _verdicts(document: Document, style: Style) -> Iterator[str]:
     totals = document["totals"]
     ungraded = sum(map(_is_ungraded, evals))
     passed = f"{sum(item['passed'] for item in evals) - ungraded} of {len(evals)} evals passed"
+    if ungraded:
+        passed = f"{passed}, {ungraded} not graded" if ungraded < len(evals) else "nothing was graded"
     facts = [
-        f"{passed}, {ungraded} not graded" if ungraded else passed,
+        passed,
         plural(totals["trials"], "trial"),
         plural(totals["errors"], "error"),
     ]
