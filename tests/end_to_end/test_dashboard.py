@@ -277,6 +277,14 @@ def test_cells_of_the_matrix_lead_to_exactly_their_trials(hostile: TestClient, h
     assert "2 of 2 shown" in page(hostile, f"/outcomes?{urlencode({'stimulus': COMMAS})}").text
 
 
+def test_the_api_beside_a_list_answers_about_the_same_trials(hostile: TestClient) -> None:
+    """Also when a name holds the comma that separates names there."""
+    facts = page(hostile, f"/outcomes?{urlencode({'stimulus': COMMAS})}")
+    (address,) = (link for link in facts.links if link.startswith("/api/outcomes"))
+    items = hostile.get(address).json()["items"]
+    assert [item["stimulus"] for item in items] == [COMMAS, COMMAS]
+
+
 def test_long_text_is_whole_on_demand(hostile: TestClient, hostile_views: dict[str, str]) -> None:
     trial = hostile_views["trial"]
     assert "4.8 MiB in all" in page(hostile, trial).text

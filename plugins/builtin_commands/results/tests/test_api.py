@@ -106,6 +106,42 @@ def test_filters_of_runs(kit: Any, run_id: str, parameters: dict[str, Any], coun
     assert kit.get("/runs", **parameters)["page"]["total"] == count
 
 
+NAMES = {"stimulus": "a,b", "model": "m,odd", "variant": "skill=off,model=a", "evalName": "one, two"}
+"""Names with commas; variants of a matrix always have some."""
+
+
+@pytest.mark.parametrize(
+    ("parameters", "count"),
+    [
+        *(({key: name}, 1) for key, name in NAMES.items() if key != "stimulus"),
+        ({"stimulus": "a,b"}, 2),
+        *(({key: name.replace(",", "\\,")}, 1) for key, name in NAMES.items()),
+        ({"stimulus": "a"}, 1),
+        ({"stimulus": "a,other"}, 1),
+        ({"stimulus": "a\\,b,a"}, 2),
+        ({"stimulus": ["a\\,b", "a"]}, 2),
+        ({"variant": "skill=off"}, 0),
+        ({"tag": "p:x,y"}, 1),
+        ({"tag": "p:x\\,y"}, 1),
+        ({"tag": "p:other,p:x\\,y"}, 1),
+        ({"tag": "p:y"}, 0),
+        ({"tag": "a:b:c"}, 1),
+    ],
+)
+def test_filters_by_names_with_commas(kit: Any, trial: Any, parameters: dict[str, Any], count: int) -> None:
+    tags = {"p": ["x,y"], "a:b": ["c"]}
+    plain = {**trial("a", 0, True), "model": "x", "evalName": "e", "itemId": "plain", "tags": {}}
+    kit.run(records=[{**trial("a,b", 0, True), **NAMES, "itemId": "odd", "tags": tags}, plain])
+    kit.ingest()
+    assert kit.get("/outcomes", **parameters)["page"]["total"] == count
+
+
+def test_a_search_for_runs_does_not_heed_case_of_any_alphabet(kit: Any, trial: Any) -> None:
+    kit.run(records=[{**trial("s", 0, True), "evalName": "Prüfung ЖÖ"}])
+    kit.ingest()
+    assert kit.get("/runs", q="PRÜFUNG жö")["page"]["total"] == 1
+
+
 def test_one_outcome(kit: Any, run_id: str) -> None:
     failed = kit.get("/outcomes", verdict="fail")["items"][0]
     outcome = kit.get(f"/outcomes/{failed['id']}")

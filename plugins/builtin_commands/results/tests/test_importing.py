@@ -59,6 +59,15 @@ def test_the_threshold_of_the_eval_decides(kit: Any) -> None:
     }
 
 
+def test_a_stimulus_counts_once_however_many_models_ran_it(kit: Any, trials: Any) -> None:
+    again = [{**item, "model": "other", "itemId": f"other {item['itemId']}"} for item in trials]
+    elsewhere = {**trials[0], "evalFilePath": "other/eval.yaml", "itemId": "elsewhere"}
+    kit.run(records=[*trials, *again, elsewhere])
+    kit.ingest()
+    (run,) = kit.get("/runs")["items"]
+    assert (run["models"], run["outcomeCount"], run["stimulusCount"]) == (["gpt-x", "other"], 11, 3)
+
+
 def test_an_incomplete_run_is_updated_when_it_is_finished(kit: Any, trials: Any, summary: Any) -> None:
     manifest = {"startedAt": "2026-07-24T01:00:00.000Z", "options": {"workers": 5}}
     kit.run(records=trials[:2])

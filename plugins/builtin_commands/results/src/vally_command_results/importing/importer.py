@@ -169,7 +169,7 @@ class RunImport:
         rows.outcome["eval_id"] = self._eval_ids[id(evaluation)]
         rows.outcome["artifact_dir"] = self._side_files.artifacts_of(rows.outcome, evaluation["file_path"])
         self._side_files.note(record)
-        self._tally.add(rows.outcome)
+        self._tally.add(rows.outcome, evaluation)
         return rows
 
     def _index(self, record: Mapping[str, Any]) -> int:

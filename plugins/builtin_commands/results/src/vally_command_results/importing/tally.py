@@ -16,10 +16,10 @@ class OutcomeTally:
         self._scores = self._scored = self._tokens = 0.0
         self._costs: dict[str, float] = {}
         self._models: set[str] = set()
-        self._stimuli: set[tuple[int | None, str]] = set()
+        self._stimuli: set[tuple[str | None, str, str]] = set()
 
-    def add(self, row: Mapping[str, Any]) -> None:
-        """Count one outcome."""
+    def add(self, row: Mapping[str, Any], evaluation: Mapping[str, Any]) -> None:
+        """Count one outcome. Rows of evals are per model, a stimulus that several models ran is one stimulus."""
         self._counts[row["verdict"]] += 1
         if row["verdict"] in ("pass", "fail") and row["score"] is not None:
             self._scores += row["score"]
@@ -29,7 +29,7 @@ class OutcomeTally:
             self._costs[row["cost_unit"]] = self._costs.get(row["cost_unit"], 0.0) + row["cost_amount"]
         if row["model"] is not None:
             self._models.add(row["model"])
-        self._stimuli.add((row["eval_id"], row["stimulus"]))
+        self._stimuli.add((evaluation["file_path"], evaluation["name"], row["stimulus"]))
 
     def counts(self) -> dict[str, int]:
         """Outcomes by verdict, those that occur."""

@@ -141,6 +141,7 @@ def _of_outcome(name: ColumnElement[Any]) -> ColumnElement[Any]:
 
 
 def _tag(text: str) -> ColumnElement[bool]:
-    key, _, value = text.partition(":")
-    matching = select(outcome_tags.c.outcome_id).where(outcome_tags.c.key == key, outcome_tags.c.value == value)
-    return outcomes.c.id.in_(matching)
+    """`key:value`; as both may hold colons, any of them may be the one between."""
+    splits = [(text[:place], text[place + 1 :]) for place, character in enumerate(text) if character == ":"]
+    named = or_(*(and_(outcome_tags.c.key == key, outcome_tags.c.value == value) for key, value in splits))
+    return outcomes.c.id.in_(select(outcome_tags.c.outcome_id).where(named))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Annotated, Any, Literal, get_origin
+from typing import Annotated, Any, Literal, cast, get_origin
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
@@ -19,6 +20,32 @@ def _alternatives(value: object) -> object:
     """Values of a repeated parameter, and of comma lists in it."""
     values = value if isinstance(value, (list, tuple)) else [value]
     return tuple(part for item in values if isinstance(item, str) for part in item.split(",") if part)
+
+
+_SEPARATOR = re.compile(r"(?<!\\),")
+
+
+def _split(item: str) -> Iterator[str]:
+    """The whole first: names of variants such as `skill=off,model=a` have commas. `\\,` separates nothing."""
+    parts = [part for part in _SEPARATOR.split(item) if part]
+    if len(parts) > 1:
+        yield item
+    yield from (part.replace("\\,", ",") for part in parts)
+
+
+def _names(value: object) -> object:
+    """Names of a repeated parameter, each of which may be one or a comma list."""
+    values = value if isinstance(value, (list, tuple)) else [value]
+    return tuple(dict.fromkeys(part for item in values if isinstance(item, str) for part in _split(item)))
+
+
+def _tags(value: object) -> object:
+    """Like names, each a key and a value; what stands between two commas of a value is none."""
+    values = [item for item in (value if isinstance(value, (list, tuple)) else [value]) if isinstance(item, str)]
+    wrong = next((item for item in values if item and ":" not in item), None)
+    if wrong is not None:
+        raise ValueError("is not of the form key:value")
+    return tuple(part for part in cast("tuple[str, ...]", _names(values)) if ":" in part)
 
 
 def _each(value: object) -> object:
@@ -50,7 +77,8 @@ def _metric(value: str) -> str:
 
 
 Text = Annotated[str, AfterValidator(_storable), Field(max_length=1024)]
-Texts = Annotated[tuple[Text, ...], BeforeValidator(_alternatives)]
+Texts = Annotated[tuple[Text, ...], BeforeValidator(_names)]
+Tags = Annotated[tuple[Text, ...], BeforeValidator(_tags)]
 Searches = Annotated[tuple[Text, ...], BeforeValidator(_each)]
 RunId = Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
 Numbers = Annotated[tuple[Annotated[int, Field(ge=0, le=LARGEST)], ...], BeforeValidator(_alternatives)]
@@ -135,7 +163,7 @@ class OutcomeFilters(OfOutcomes):
     status: Annotated[tuple[Literal["success", "error", "skipped"], ...], BeforeValidator(_alternatives)] = ()
     verdict: Annotated[tuple[Verdict, ...], BeforeValidator(_alternatives)] = ()
     trial_index: Numbers = ()
-    tag: Texts = ()
+    tag: Tags = ()
     grader: Texts = ()
     grader_passed: bool | None = None
     tool: Texts = ()
@@ -192,7 +220,7 @@ class Matrix(OfOutcomes):
     columns: Literal["model", "variant", "eval"] = "model"
     eval_name: Texts = ()
     model: Texts = ()
-    tag: Texts = ()
+    tag: Tags = ()
 
 
 class Compare(Parameters):

@@ -34,6 +34,8 @@ WORDS = {
     "incomplete": "Incomplete",
 }
 
+NAMES = frozenset({"evalName", "model", "variant", "stimulus", "tag", "grader", "tool"})
+
 
 def link(path: str, parameters: Iterable[tuple[str, Any]] | Mapping[str, Any] = ()) -> str | None:
     """An address on this server; parameters without a value are left out. None when a value is too long to be sent."""
@@ -47,6 +49,15 @@ def link(path: str, parameters: Iterable[tuple[str, Any]] | Mapping[str, Any] = 
 
 def _plain(value: Any) -> str:
     return "true" if value is True else str(value).encode("utf-8", "replace").decode()
+
+
+def _for_api(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Filters of a page as those of the API, where a comma in a name would begin another one."""
+    return {key: _exact(value) if key in NAMES else value for key, value in fields.items()}
+
+
+def _exact(name: Any) -> Any:
+    return name.replace(",", "\\,") if isinstance(name, str) else name
 
 
 def _pairs(values: Iterable[str]) -> list[tuple[str, str]]:
@@ -97,6 +108,7 @@ class Pages:
             "measured": numbers.measured,
             "change": numbers.change,
             "signed": numbers.signed,
+            "for_api": _for_api,
             "pairs": _pairs,
             "tag_pairs": _tag_pairs,
             "metric_pairs": _metric_pairs,
