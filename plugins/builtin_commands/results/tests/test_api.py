@@ -136,10 +136,24 @@ def test_filters_by_names_with_commas(kit: Any, trial: Any, parameters: dict[str
     assert kit.get("/outcomes", **parameters)["page"]["total"] == count
 
 
-def test_a_search_for_runs_does_not_heed_case_of_any_alphabet(kit: Any, trial: Any) -> None:
-    kit.run(records=[{**trial("s", 0, True), "evalName": "Prüfung ЖÖ"}])
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("PRÜFUNG жö", 1),
+        ("a.b (C+\\d) [x]^$|*? 50%_", 1),
+        ("a.b", 1),
+        ("aab", 0),
+        ("ß", 1),
+        ("\n", 1),
+        ("prüfungen", 0),
+    ],
+)
+def test_a_search_for_runs_takes_all_signs_as_they_are_but_for_case(
+    kit: Any, trial: Any, text: str, count: int
+) -> None:
+    kit.run(records=[{**trial("s", 0, True), "evalName": "Prüfung ЖÖ A.B (c+\\d) [X]^$|*? 50%_ß\n"}])
     kit.ingest()
-    assert kit.get("/runs", q="PRÜFUNG жö")["page"]["total"] == 1
+    assert kit.get("/runs", q=text)["page"]["total"] == count
 
 
 def test_one_outcome(kit: Any, run_id: str) -> None:

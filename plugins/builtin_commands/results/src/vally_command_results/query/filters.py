@@ -19,7 +19,15 @@ def _like(text: str) -> str:
 
 
 def _contains(column: ColumnElement[Any], text: str) -> ColumnElement[bool]:
-    return column.ilike(_like(text), escape="\\")
+    """Whatever the case of letters; which letters `ILIKE` knows depends on the database and its locale."""
+    return column.regexp_match("".join(map(_either_case, text)))
+
+
+def _either_case(character: str) -> str:
+    cases = sorted({case for case in (character, character.lower(), character.upper()) if len(case) == 1})
+    if len(cases) > 1:
+        return f"[{''.join(cases)}]"
+    return character if character.isalnum() else f"\\{character}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

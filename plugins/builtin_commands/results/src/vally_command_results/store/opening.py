@@ -183,12 +183,6 @@ def _listen(engine: Engine, *, wal: bool) -> None:
             cursor.execute("PRAGMA journal_mode=WAL")
             cursor.execute("PRAGMA synchronous=NORMAL")
         cursor.close()
-        # That of SQLite knows the letters of ASCII alone, and a search would find more in another database.
-        connection.create_function("lower", 1, _lower, deterministic=True)  # type: ignore[attr-defined]
-
-
-def _lower(value: object) -> object:
-    return value.lower() if isinstance(value, str) else value
 
 
 def _reason(error: DBAPIError | sqlite3.Error) -> str:
