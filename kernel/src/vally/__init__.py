@@ -130,8 +130,11 @@ _NAMES = {
         "TrialPhase TrialStart"
     ),
     "vally.run.atomic": "atomic_write",
-    "vally.run.results_file": "IndexEntry ReadProblem RecordLine ResultsIndex index_results read_documents read_lines",
+    "vally.run.results_file": (
+        "IndexEntry ReadProblem RecordLine ResultsIndex index_results problem_lines read_documents read_lines"
+    ),
     "vally.run.run_records": "RunRecords",
+    "vally.run.run_scratch": "SCRATCH_LOCK SCRATCH_PREFIX",
     "vally.run.scoring": (
         "aggregate_grade compute_multi_trial_metrics compute_skill_score compute_stimulus_score counted_score "
         "has_grader_error mean pass_at_k pass_at_k_naive pass_hat_k pass_to_the_k reaches resolve_grade_pass "

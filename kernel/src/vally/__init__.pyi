@@ -307,12 +307,15 @@ from vally.run.results_file import ReadProblem as ReadProblem
 from vally.run.results_file import RecordLine as RecordLine
 from vally.run.results_file import ResultsIndex as ResultsIndex
 from vally.run.results_file import index_results as index_results
+from vally.run.results_file import problem_lines as problem_lines
 from vally.run.results_file import read_documents as read_documents
 from vally.run.results_file import read_lines as read_lines
 from vally.run.run_output import RunLayout as RunLayout
 from vally.run.run_output import RunOutput as RunOutput
 from vally.run.run_output import display_path as display_path
 from vally.run.run_records import RunRecords as RunRecords
+from vally.run.run_scratch import SCRATCH_LOCK as SCRATCH_LOCK
+from vally.run.run_scratch import SCRATCH_PREFIX as SCRATCH_PREFIX
 from vally.run.run_settings import RunOutcome as RunOutcome
 from vally.run.scoring import aggregate_grade as aggregate_grade
 from vally.run.scoring import compute_multi_trial_metrics as compute_multi_trial_metrics

@@ -18,6 +18,7 @@ from vally.run.results_file import (
     ResultsFile,
     ResultsWriteError,
     index_results,
+    problem_lines,
     read_documents,
     read_lines,
 )
@@ -250,3 +251,13 @@ def test_a_reader_sees_whole_lines_while_a_writer_appends(path: Path) -> None:
     writer.join()
     assert not [problem for problem in problems if problem.code == "bad-record"]
     assert len(index_results(path).entries) == 60
+
+
+@pytest.mark.parametrize(
+    ("count", "last"),
+    [(1, "f:1: bad [bad-record]"), (3, "f: 1 more line is no record"), (9, "f: 7 more lines are no records")],
+)
+def test_lines_that_are_no_records_are_told_without_end(count: int, last: str) -> None:
+    problems = [ReadProblem(code="bad-record", line=number + 1, message="bad") for number in range(count)]
+    told = problem_lines(problems, "f", most=2)
+    assert (len(told), told[-1]) == (min(count, 3), last)

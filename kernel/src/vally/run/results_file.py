@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -138,6 +138,15 @@ class ReadProblem:
     code: str
     line: int
     message: str
+
+
+def problem_lines(problems: Sequence[ReadProblem], file: str, *, most: int = 10) -> list[str]:
+    """What people are told of the lines of a file that are no records: the first ones, and how many more there are."""
+    told = [f"{file}:{problem.line}: {problem.message} [{problem.code}]" for problem in problems[:most]]
+    more = len(problems) - len(told)
+    if more > 0:
+        told.append(f"{file}: {more} more {'line is no record' if more == 1 else 'lines are no records'}")
+    return told
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,18 +8,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from vally.run.file_locks import lock_file
-
-PREFIX = "vally-run-"
+from vally.run.run_scratch import SCRATCH_LOCK, SCRATCH_PREFIX
 
 
 @contextlib.contextmanager
 def unrecorded_directory() -> Iterator[Path]:
     """A temporary directory, for as long as the context.
 
-    Backends remove old directories of this name, which killed runs left: those in which nobody locks the file `lock`.
+    Backends remove it when the run was killed.
     """
-    with tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as name:
+    with tempfile.TemporaryDirectory(prefix=SCRATCH_PREFIX, ignore_cleanup_errors=True) as name:
         directory = Path(name).resolve()
-        with (directory / "lock").open("ab") as lock:
+        with (directory / SCRATCH_LOCK).open("ab") as lock:
             lock_file(lock, exclusive=False)
             yield directory

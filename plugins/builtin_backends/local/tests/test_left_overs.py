@@ -64,6 +64,52 @@ def test_one_killed_before_it_had_made_anything_is_swept(tmp_path: Path) -> None
     assert not list(tmp_path.iterdir())
 
 
+SWEEPING = """
+import sys
+from pathlib import Path
+from vally_backend_local.scratch import make_scratch, sweep
+temporary = Path(sys.argv[1])
+print("ready", flush=True)
+sys.stdin.readline()
+sweep(temporary)
+scratch = make_scratch(temporary, keep_workspaces=False)
+(temporary / f"vally-around-{scratch.token}0001").mkdir()
+print(scratch.token, flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_runs_that_sweep_at_once_leave_each_other_alone(tmp_path: Path) -> None:
+    for number in range(50):
+        (tmp_path / f"vally-run-{number:08x}").mkdir()
+        (tmp_path / f"vally-trial-{number:08x}0001" / "deep").mkdir(parents=True)
+    age(tmp_path)
+    pipe = subprocess.PIPE
+    runs = [
+        subprocess.Popen([sys.executable, "-c", SWEEPING, str(tmp_path)], stdin=pipe, stdout=pipe, text=True)
+        for _ in range(4)
+    ]
+    try:
+        for run in runs:
+            assert run.stdout.readline() == "ready\n"
+        for run in runs:
+            run.stdin.write("\n")
+            run.stdin.flush()
+        for run in runs:
+            assert run.stdout.readline().strip()
+        # What lives is not swept, however old it looks.
+        age(tmp_path)
+        sweep(tmp_path)
+        assert len(list(tmp_path.iterdir())) == 2 * len(runs)
+    finally:
+        for run in runs:
+            run.kill()
+            run.communicate()
+    age(tmp_path)
+    sweep(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
 def test_links_are_not_followed(tmp_path: Path) -> None:
     precious = tmp_path / "precious"
     (precious / "deep").mkdir(parents=True)

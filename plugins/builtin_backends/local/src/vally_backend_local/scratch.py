@@ -16,11 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from vally import lock_file
+from vally import SCRATCH_LOCK, SCRATCH_PREFIX, lock_file
 from vally_backend_local.copying import remove_tree
 
-PREFIX = "vally-run-"
-LOCK = "lock"
 KEEP = "keep"
 YOUNG_S = 60.0
 """Age below which a scratch directory may not be locked yet although its run lives."""
@@ -42,7 +40,7 @@ class RunScratch:
 
 def scratch_directory(temporary: Path, token: str) -> Path:
     """Where the scratch directory of a run is, or was."""
-    return temporary / f"{PREFIX}{token}"
+    return temporary / f"{SCRATCH_PREFIX}{token}"
 
 
 def make_scratch(temporary: Path, *, keep_workspaces: bool) -> RunScratch:
@@ -52,24 +50,24 @@ def make_scratch(temporary: Path, *, keep_workspaces: bool) -> RunScratch:
     directory.mkdir(mode=0o700)
     if keep_workspaces:
         (directory / KEEP).touch()
-    lock = (directory / LOCK).open("ab")
+    lock = (directory / SCRATCH_LOCK).open("ab")
     lock_file(lock, exclusive=True)
     return RunScratch(directory, token, lock)
 
 
 def sweep(temporary: Path) -> None:
     """Remove what runs of this user left in the temporary directory when they were killed; trouble is ignored."""
-    for directory in _own_directories(temporary, PREFIX):
+    for directory in _own_directories(temporary, SCRATCH_PREFIX):
         with contextlib.suppress(OSError):
             if time.time() - directory.stat().st_mtime > YOUNG_S:
                 _sweep_run(temporary, directory)
 
 
 def _sweep_run(temporary: Path, directory: Path) -> None:
-    with (directory / LOCK).open("ab") as lock:
+    with (directory / SCRATCH_LOCK).open("ab") as lock:
         if not lock_file(lock, exclusive=True):
             return
-        token = directory.name.removeprefix(PREFIX)
+        token = directory.name.removeprefix(SCRATCH_PREFIX)
         kinds = ("trial",) if (directory / KEEP).exists() else ("trial", "around")
         for kind in kinds:
             for path in _own_directories(temporary, f"vally-{kind}-{token}"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,14 +37,16 @@ class Experiment:
     contaminated: frozenset[tuple[str, str, str]] = frozenset()
     """Arms (variant, eval file, model) whose agents had something else than they should."""
 
-    def comparisons(self, wanted: Sequence[str]) -> Iterator[Comparison]:
-        """The comparisons in plan order; raises `VallyError` for a variant that is not in the plan."""
+    def comparisons(self, wanted: Sequence[str], warn: Callable[[Side], None]) -> Iterator[Comparison]:
+        """The comparisons in plan order; `warn` tells what of a side was left out.
+
+        Raises `VallyError` for a variant that is not in the plan.
+        """
         treatments = self._treatments(wanted)
         directories = self.variant_directories()
         sides = {name: read_side(directories[name], name, ARGUMENT) for name in (self.baseline, *treatments)}
         for side in sides.values():
-            for warning in side.warnings:
-                print_warning(warning)
+            warn(side)
         for item in self.evals:
             if item["variant"] in treatments:
                 comparison = self._comparison(item, sides)

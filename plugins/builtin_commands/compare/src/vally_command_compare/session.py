@@ -19,6 +19,7 @@ from vally import (
     Style,
     VallyError,
     atomic_write,
+    display_path,
     existing_directory,
     find_project,
     judge_cache,
@@ -28,6 +29,7 @@ from vally import (
     print_error,
     print_line,
     print_warning,
+    problem_lines,
     provider_secrets,
     record_line,
     report_block,
@@ -39,7 +41,7 @@ from vally_command_compare.judging import Comparer, JudgedPair, Rubric
 from vally_command_compare.pairing import Pairing, pair_sides
 from vally_command_compare.report import report_lines
 from vally_command_compare.settings import ChosenJudge, judge_settings, recorded_defaults, rubrics_of
-from vally_command_compare.sides import METRICS, read_side
+from vally_command_compare.sides import METRICS, Side, read_side
 from vally_command_compare.summary import comparison_record
 from vally_command_compare.wording import differences_of_repeats, regressed
 
@@ -93,16 +95,20 @@ class CompareSession:
         if options["directory"] is not None:
             place = run_place(options["directory"], self._context, where=ARGUMENT, experiment=True)
             directory = existing_directory(cwd, place, ARGUMENT)
-            yield from open_experiment(directory).comparisons(options["variants"])
+            yield from open_experiment(directory).comparisons(options["variants"], self._warn_about)
             return
         sides = []
         for option in ("baseline", "treatment"):
             place = run_place(options[option], self._context, where=f"--{option}", experiment=False)
             sides.append(read_side(cwd / place, place, f"--{option}"))
-            for warning in sides[-1].warnings:
-                print_warning(warning)
+            self._warn_about(sides[-1])
         names = {"baseline": sides[0].name, "treatment": sides[1].name}
         yield Comparison(names=names, baseline=sides[0], treatment=sides[1])
+
+    def _warn_about(self, side: Side) -> None:
+        shown = display_path(self._context.cwd, self._context.cwd)(side.path)
+        for warning in problem_lines(side.problems, shown):
+            print_warning(warning)
 
     def _plugins(self) -> tuple[PluginHost, Any]:
         """The plugins, and a function that gives the criteria for a grader's keyword."""

@@ -10,6 +10,7 @@ from unicodedata import normalize
 
 from vally import (
     GraderResult,
+    ReadProblem,
     RecordError,
     ResultsIndex,
     Trajectory,
@@ -24,7 +25,6 @@ from vally import (
 
 RESULTS_NAME = "results.jsonl"
 METRICS = ("totalTokens", "turnCount", "toolCallCount", "wallTimeMs", "errorCount")
-MOST_PROBLEMS = 10
 CUT_SHORT = frozenset({"agent_timeout", "iteration_cap", "budget", "cancelled"})
 """Ends of a trajectory that a limit chose, not the agent: such work says little about which side is better."""
 
@@ -62,12 +62,12 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """The trials of one file in its order. `name` is what records call it; `warnings` are about lines left out."""
+    """The trials of one file in its order. `name` is what records call it; `problems` are lines left out."""
 
     name: str
     path: Path
     attempts: tuple[Attempt, ...]
-    warnings: tuple[str, ...] = ()
+    problems: tuple[ReadProblem, ...] = ()
 
     def trajectory(self, attempt: Attempt) -> Trajectory:
         """Read the trajectory of a usable trial."""
@@ -80,7 +80,7 @@ class Side:
     def only(self, *, eval_file: str, model: str | None) -> Side:
         """The trials of one eval file and, unless None, one model."""
         kept = (item for item in self.attempts if item.eval_file == eval_file and model in (None, item.model))
-        return replace(self, attempts=tuple(kept), warnings=())
+        return replace(self, attempts=tuple(kept), problems=())
 
 
 def results_path(path: Path, option: str) -> Path:
@@ -109,22 +109,20 @@ def read_side(path: Path, name: str, option: str) -> Side:
         attempts, unreadable = _attempts(index)
     except OSError as error:
         raise VallyError(f"cannot read '{file}': {error.strerror or error}", where=option) from error
-    problems = [f"line {problem.line}: {problem.message}" for problem in index.problems] + unreadable
-    more = len(problems) - MOST_PROBLEMS
-    told = [*problems[:MOST_PROBLEMS], *([f"{more} more lines are no records"] if more > 0 else [])]
-    return Side(name=name, path=file, attempts=tuple(attempts), warnings=tuple(f"{file}: {text}" for text in told))
+    problems = sorted([*index.problems, *unreadable], key=lambda problem: problem.line)
+    return Side(name=name, path=file, attempts=tuple(attempts), problems=tuple(problems))
 
 
-def _attempts(index: ResultsIndex) -> tuple[list[Attempt], list[str]]:
+def _attempts(index: ResultsIndex) -> tuple[list[Attempt], list[ReadProblem]]:
     thresholds = _thresholds(index.summary)
     attempts: list[Attempt] = []
-    problems: list[str] = []
+    problems: list[ReadProblem] = []
     running: dict[tuple[str, str, str], int] = {}
     for entry, record in zip(index.entries, index.records(), strict=True):
         try:
             attempts.append(_attempt(record, (entry.offset, entry.length), thresholds, running))
         except RecordError as error:
-            problems.append(f"line {entry.line}: {error}")
+            problems.append(ReadProblem(code="bad-record", line=entry.line, message=str(error)))
     return _in_plan_order(attempts, index.summary), problems
 
 

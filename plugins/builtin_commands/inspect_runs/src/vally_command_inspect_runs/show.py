@@ -27,6 +27,7 @@ from vally import (
     name_line,
     one_line,
     print_warning,
+    problem_lines,
     read_json,
     read_trials,
     record_line,
@@ -43,7 +44,6 @@ from vally_command_inspect_runs.trial_view import TrialLayout
 if TYPE_CHECKING:
     from vally import CliContext, PluginHost, Project
 
-MOST_PROBLEMS = 10
 Chosen = list[tuple[StoredTrials, list[TrialEntry]]]
 
 
@@ -199,10 +199,8 @@ def read_part(path: Path, shown: str) -> StoredTrials:
         trials = read_trials(path)
     except OSError as error:
         raise VallyError(f"cannot be read: {error.strerror or error}", where=shown) from error
-    for problem in trials.problems[:MOST_PROBLEMS]:
-        print_warning(f"{shown}:{problem.line}: {problem.message} [{problem.code}]")
-    if len(trials.problems) > MOST_PROBLEMS:
-        print_warning(f"{shown}: {len(trials.problems) - MOST_PROBLEMS} more lines are no records")
+    for text in problem_lines(trials.problems, shown):
+        print_warning(text)
     return trials
 
 

@@ -135,12 +135,24 @@ def _run(site: Site, listener: socket.socket, context: CliContext, options: Mapp
     )
     if context.display.verbose:
         logging.basicConfig(level=logging.INFO, format="%(message)s")
+    _send_to_the_diagnostic_log("uvicorn.error")
     server = uvicorn.Server(config)
     # The library would raise what ended it once more.
     server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign, assignment]  # no other way to switch it off
     ending.server = server
     if not ending.asked:
         asyncio.run(server.serve(sockets=[listener]))
+
+
+def _send_to_the_diagnostic_log(name: str) -> None:
+    """Let a library speak in our log, and there of its errors alone unless more is asked for than is usual.
+
+    It warns of every request that is none, which whoever serves can do nothing about.
+    """
+    ours, library = logging.getLogger("vally"), logging.getLogger(name)
+    library.handlers[:] = ours.handlers
+    library.propagate = False
+    library.setLevel(logging.ERROR if ours.level == logging.WARNING else ours.level)
 
 
 class Ending:
