@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import pytest
@@ -368,6 +369,23 @@ def test_graders_that_fail_most_come_first(kit: Any, run_id: str) -> None:
     assert graders[0]["sampleFailureEvidence"] == ["output-contains port failed"]
     (first, _) = kit.get("/graders")["graders"]
     assert (first["runCount"], first["lastFailedRunId"]) == (1, run_id)
+
+
+def test_means_of_scores_are_exact_in_every_database(kit: Any, trial: Any) -> None:
+    """Sums that databases make depend on their order in the last digits, and clients compare answers."""
+    scores = [0.1, 0.7, 1 / 3, 0.2, 0.9, 1 / 7, 0.3, 0.6, 0.1, 0.8]
+    records = []
+    for index, score in enumerate(scores):
+        record = trial("s", index, True)
+        record["gradeResult"]["score"] = record["gradeResult"]["details"][0]["score"] = score
+        records.append(record)
+    kit.run(records=records)
+    kit.ingest()
+    mean = math.fsum(scores) / len(scores)
+    (series,) = kit.get("/trends", metric="score")["series"]
+    assert [point["value"] for point in series["points"]] == [mean]
+    graders = {item["name"]: item["meanScore"] for item in kit.get("/graders")["graders"]}
+    assert graders["output-contains port"] == mean
 
 
 def test_a_distribution_counts_every_value(kit: Any, run_id: str) -> None:

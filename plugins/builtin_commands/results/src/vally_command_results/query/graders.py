@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -74,12 +74,13 @@ def _sums(conditions: Sequence[ColumnElement[bool]]) -> Select[Any]:
             _number(_errored).label("errors"),
             _number(and_(~_errored, grader_results.c.passed)).label("passes"),
             _number(and_(~_errored, ~grader_results.c.passed)).label("fails"),
-            func.sum(judged_score).label("score"),
+            judged_score.label("score"),
             func.count(judged_score).label("scored"),
         )
         .select_from(graders_with_outcomes)
         .where(*conditions)
-        .group_by(*_BY, outcomes.c.run_id)
+        # Sums of fractions made by databases differ in their last digits. There are few different scores.
+        .group_by(*_BY, outcomes.c.run_id, judged_score)
     )
 
 
@@ -93,23 +94,24 @@ def _new(row: Any) -> dict[str, Any]:
     return {
         "name": row.name,
         "graderType": row.grader_type,
-        "kind": row.kind,
+        "kind": "",
         "passCount": 0,
         "failCount": 0,
         "errorCount": 0,
-        "score": 0.0,
-        "scored": 0,
+        "scores": Counter(),
         "stimulusCount": 0,
         "runs": {},
     }
 
 
 def _count(group: dict[str, Any], row: Any) -> None:
-    group["runs"][row.run_id] = (row.passes, row.fails)
+    passes, fails = group["runs"].get(row.run_id, (0, 0))
+    group["runs"][row.run_id] = (passes + row.passes, fails + row.fails)
+    group["kind"] = max(group["kind"], row.kind or "")
     for key, value in (("passCount", row.passes), ("failCount", row.fails), ("errorCount", row.errors)):
         group[key] += value
-    group["score"] += row.score or 0.0
-    group["scored"] += row.scored
+    if row.scored:
+        group["scores"][row.score] += row.scored
 
 
 def _with_samples(
@@ -147,11 +149,12 @@ def _runs_of_samples(runs: Mapping[str, tuple[int, int]]) -> list[str]:
 
 
 def _with_rates(group: dict[str, Any]) -> dict[str, Any]:
-    judged = group["passCount"] + group["failCount"]
+    judged, scored = group["passCount"] + group["failCount"], group["scores"].total()
     return {
         **group,
         "passRate": group["passCount"] / judged if judged else None,
-        "meanScore": group["score"] / group["scored"] if group["scored"] else None,
+        "kind": group["kind"] or None,
+        "meanScore": math.fsum(group["scores"].elements()) / scored if scored else None,
     }
 
 

@@ -39,7 +39,6 @@ PARTS: Mapping[str, Parts] = {
     "pass_rate": (_count(_passed), _count(_graded)),
     "error_rate": (_count(outcomes.c.verdict == "error"), _count(_ran)),
     "skipped_rate": (_count(outcomes.c.status == "skipped"), func.count()),
-    "score": _mean("score", _graded),
     "duration_ms": _mean("duration_ms", _ran),
     "wall_time_ms": _mean("wall_time_ms"),
     "turns": _mean("turn_count"),
@@ -67,11 +66,16 @@ def _total(values: Sequence[float]) -> float | None:
     return math.fsum(values) if values else None
 
 
+def _average(values: Sequence[float]) -> float | None:
+    return math.fsum(values) / len(values) if values else None
+
+
 def _cost(unit: str) -> Listed:
     return outcomes.c.cost_amount, outcomes.c.cost_unit == unit, _total
 
 
 VALUES: Mapping[str, Listed] = {
+    "score": (outcomes.c.score, _graded, _average),
     "duration_p50_ms": (outcomes.c.duration_ms, _ran, partial(quantile, share=0.5)),
     "duration_p95_ms": (outcomes.c.duration_ms, _ran, partial(quantile, share=0.95)),
     "cost_usd": _cost("usd"),
