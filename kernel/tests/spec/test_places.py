@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -65,3 +66,58 @@ def test_bodies_of_nothing_but_brackets_are_read(body: str, tmp_path: Path) -> N
     skill, _ = inspect_skill(tmp_path)
     assert skill is not None
     assert skill.file_references == ()
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "pointer"),
+    [
+        ("environment: {skills: ['${S}', none]}", "skill-not-found", "/stimuli/0/environment/skills/1"),
+        ("environment: {skills: none}", "skill-not-found", "/stimuli/0/environment/skills"),
+        ("environment: {skills: [a/s, b/s]}", "skill-name-collision", "/stimuli/0/environment/skills/1"),
+        ("environment: {skills: [a/s, b/s, 'b/*']}", "skill-name-collision", "/stimuli/0/environment/skills/1"),
+        (
+            "environment: {git: {type: worktree, source: none}}",
+            "git-source-not-found",
+            "/stimuli/0/environment/git/source",
+        ),
+        ("attachments: ['${A}', {path: none}]", "attachment-not-found", "/stimuli/0/attachments/1/path"),
+        ("attachments: ['', none]", "attachment-not-found", "/stimuli/0/attachments/1"),
+        ("golden_patch: {inline: none}", "invalid-golden-input", "/stimuli/0/golden_patch/inline"),
+        ("golden_trajectory: {path: eval.yaml}", "invalid-golden-input", "/stimuli/0/golden_trajectory/path"),
+    ],
+)
+def test_a_finding_points_to_what_it_speaks_of(body: str, code: str, pointer: str, tmp_path: Path) -> None:
+    for skill in ("a/s", "b/s"):
+        (tmp_path / skill).mkdir(parents=True)
+        (tmp_path / skill / "SKILL.md").write_text("---\nname: s\ndescription: d\n---\n", encoding="utf-8")
+    path = tmp_path / "eval.yaml"
+    path.write_text(f"stimuli:\n  - name: s\n    prompt: p\n    {body}\n", encoding="utf-8")
+    loaded = read_eval_spec(path, host=plugin_host(), lint=True)
+    (item,) = [item for item in loaded.diagnostics if item.code == code]
+    assert item.pointer == pointer
+    at = loaded.position(pointer)
+    assert at is not None
+    assert (item.line, item.column) == (at.line, at.column)
+
+
+def test_an_older_key_is_pointed_to_as_it_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "eval.yaml"
+    path.write_text("config: {runs: x, executor: {name: ''}}\nstimuli: []\n", encoding="utf-8")
+    found = read_eval_spec(path, host=plugin_host()).diagnostics
+    assert [(item.code, item.pointer) for item in found if item.line == 1] == [
+        ("deprecated-key", "/config"),
+        ("invalid-type", "/config/runs"),
+        ("invalid-executor", "/config/executor/name"),
+    ]
+    assert next(item.message for item in found if item.code == "invalid-type").startswith("defaults.runs ")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_is_no_spec_and_no_skill(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "eval.yaml")
+    os.mkfifo(tmp_path / "SKILL.md")
+    (item,) = read_eval_spec(tmp_path / "eval.yaml", host=plugin_host()).diagnostics
+    assert (item.code, item.message.partition(": ")[2]) == ("file-not-found", "it is not a regular file")
+    skill, (item,) = inspect_skill(tmp_path / "SKILL.md")
+    assert skill is None
+    assert item.code == "file-not-found"

@@ -258,3 +258,64 @@ def test_the_limit_of_rows(work: Any) -> None:
     assert (item.line, item.column) == (2, 9)
     assert item.message == "cases.jsonl yields 10001 rows, at most 10000 are allowed"
     assert len(work(f"{text}  limit: 20\n").clean.stimuli) == 20
+
+
+def _rows_of(item: Any) -> list[tuple[str | None, int | None, str]]:
+    return [(note.file, note.line, note.message) for note in item.related]
+
+
+@pytest.mark.parametrize(
+    ("keys", "code"),
+    [
+        ("prompt: '${row.a}', graders: [{type: completed}]", "invalid-value"),
+        ("prompt: p, tags: {'a=b': '${row.a}x'}, graders: [{type: completed}]", "invalid-value"),
+        ("prompt: p, graders: [{type: output-contains, config: {substring: '${row.a}'}}]", "invalid-grader-config"),
+        ("prompt: p, graders: [{type: '${row.b}'}]", "unknown-grader-type"),
+        ("prompt: p, environment: {files: [{src: '${row.b}', dest: x}]}, graders: []", "environment-file-not-found"),
+        ("prompt: p, golden_patch: {inline: '${row.b}'}, graders: []", "invalid-golden-input"),
+    ],
+)
+def test_what_is_wrong_with_a_filled_template_names_its_rows(work: Any, keys: str, code: str) -> None:
+    rows = [{"a": "", "b": "none"}, {"a": "", "b": "none"}]
+    item = template(work, keys, *rows).only(code)
+    assert _rows_of(item) == [("cases.jsonl", 1, "row 1"), ("cases.jsonl", 2, "row 2")]
+
+
+def test_of_many_wrong_rows_some_are_named(work: Any) -> None:
+    item = template(work, f"prompt: '${{row.a}}', {GRADED}", *({"a": ""} for _ in range(40))).only("invalid-value")
+    assert [note.line for note in item.related] == list(range(1, 11))
+
+
+def test_a_placeholder_of_a_row_is_pointed_to(work: Any) -> None:
+    keys = "prompt: p, tags: {x: '${row.x}', y: ['${row.t}']}, graders: [{type: completed}]"
+    found = template(work, keys, {"t": []})
+    assert [(item.code, item.pointer) for item in found.diagnostics] == [
+        ("unknown-column", "/stimuli_from/template/tags/x")
+    ]
+    found = template(work, keys, {"t": [], "x": ""})
+    assert found.only("row-value-not-scalar").pointer == "/stimuli_from/template/tags/y/0"
+
+
+@pytest.mark.parametrize(
+    ("where", "hint"),
+    [
+        ("{teir: smoke}", "no row has a column 'teir', did you mean 'tier'?"),
+        ("{zzz: smoke}", "no row has a column 'zzz'"),
+        ("{tier: none}", None),
+    ],
+)
+def test_a_filter_by_a_column_that_is_not_there(work: Any, where: str, hint: str | None) -> None:
+    work.write("cases.csv", CSV)
+    assert work(SPEC.replace("{tier: [smoke, full]}", where)).only("empty-data").hint == hint
+
+
+def test_a_directory_is_no_data(work: Any) -> None:
+    (work.root / "cases.csv").mkdir()
+    assert work(SPEC).only("file-not-found").message == "cannot read cases.csv: it is not a regular file"
+
+
+@pytest.mark.parametrize("value", ["[1e400]", "[[12345678901234567890]]", '{"a": [1e400]}'])
+def test_numbers_inside_lists_must_be_exact(work: Any, value: str) -> None:
+    work.write("cases.jsonl", f'{{"x": {value}}}\n')
+    found = work(f"stimuli_from:\n  file: cases.jsonl\n  template: {{prompt: p, {GRADED}}}\n")
+    assert found.codes == ["invalid-data-row"]

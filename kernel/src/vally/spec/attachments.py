@@ -32,8 +32,8 @@ def read_attachments(
 ) -> tuple[list[Attachment], list[dict[str, Any]]]:
     """The attachments, and as records show them."""
     actual, shown = [], []
-    for index, (_, node) in loading.collector.until_full(enumerate(items.pairs())):
-        read = _attachment(loading, node, place.item(index), turns)
+    for _, node, at in loading.collector.until_full(items.placed(place)):
+        read = _attachment(loading, node, at, turns)
         if read is not None:
             actual.append(read[0])
             shown.append(read[1])

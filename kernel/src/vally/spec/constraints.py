@@ -169,9 +169,8 @@ def check_skill_names(loading: Loading, section: Section | None, offered: Sequen
     expected = section.get(EXPECTED_SKILLS) if section is not None else None
     if section is None or expected is None or not offered:
         return
-    for index, (name, node) in enumerate(expected.pairs()):
+    for name, node, place in expected.placed(section.place.key(EXPECTED_SKILLS)):
         if name not in offered:
-            place = section.place.key(EXPECTED_SKILLS).item(index)
             hint = loading.collector.suggestion(name, offered)
             loading.collector.add("unknown-skill-in-constraint", node, place, hint=hint, name=name)
 

@@ -124,6 +124,8 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _is_inexact(value: object) -> bool:
+    if isinstance(value, list):
+        return any(_is_inexact(item) for item in value)
     if isinstance(value, float):
         return not math.isfinite(value)
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) > MAX_INTEGER

@@ -112,7 +112,8 @@ def read_executor(loading: Loading, node: Node, place: Place) -> ExecutorChoice 
         return None
     named = node.get("name")
     if is_null(named) or (isinstance(named, ScalarNode) and not named.unresolved and not named.text.strip()):
-        collector.add("invalid-executor", named or node, place)
+        at = place if named is None else place.key("name")
+        collector.add("invalid-executor", named or node, at)
         return None
     section = read_section(node, EXECUTOR, place, collector)
     if section is None or "name" not in section.values:

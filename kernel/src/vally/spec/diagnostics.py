@@ -16,17 +16,19 @@ T = TypeVar("T")
 KEPT_PER_FILE = 200
 # Enough to choose those that are shown; a file of nothing but mistakes must not fill the memory.
 _COLLECTED_PER_FILE = 5_000
+# A mistake of a template is one of every row; these are enough to see which.
+_RELATED_PLACES = 10
 # Looking for near matches takes longer than all else that makes a finding.
 _HINTED = 1_000
 
 
 class Place:
-    """Where a value stands: a JSON Pointer, the dotted name messages use, and the place in words.
+    """Where a value stands: a JSON Pointer, the dotted name messages use, the place in words, and what it came from.
 
     Nearly every place is made and never shown, so pointer and name are put together when they are asked for.
     """
 
-    __slots__ = ("_label", "_outer", "_pointer", "_step", "context")
+    __slots__ = ("_label", "_outer", "_pointer", "_step", "context", "related")
 
     def __init__(self, pointer: str = "", label: str = "", context: str | None = None) -> None:
         self._pointer: str | None = pointer
@@ -34,6 +36,7 @@ class Place:
         self._outer: Place | None = None
         self._step: str | int = ""
         self.context = context
+        self.related: tuple[Related, ...] = ()
 
     def __repr__(self) -> str:
         return f"Place({self.pointer!r}, {self.label!r}, {self.context!r})"
@@ -62,6 +65,7 @@ class Place:
         place._outer = self
         place._step = step
         place.context = self.context
+        place.related = self.related
         return place
 
     def key(self, key: str) -> Place:
@@ -78,6 +82,13 @@ class Place:
         place._pointer, place._outer, place._step = self._pointer, self._outer, self._step
         place._label = label
         place.context = self.context if context is None else context
+        place.related = self.related
+        return place
+
+    def noting(self, *related: Related) -> Place:
+        """The same place, every diagnostic of which names these other places too."""
+        place = self.named(self.label)
+        place.related = (*self.related, *related)
         return place
 
 
@@ -125,7 +136,7 @@ class Collector:
                 pointer=place.pointer if place else None,
                 hint=hint,
                 context=place.context if place else None,
-                related=tuple(related),
+                related=(*related, *(place.related if place else ())),
             )
         )
 
@@ -148,13 +159,20 @@ class Collector:
     def keep(self, diagnostic: Diagnostic) -> None:
         """Add a finished diagnostic."""
         identity = (diagnostic.code, diagnostic.file, diagnostic.line, diagnostic.column, diagnostic.message)
-        if identity in self._kept:
+        if (known := self._kept.get(identity)) is not None:
+            self._also_at(identity, known, diagnostic.related)
             return
         is_error = diagnostic.level == "error"
         self._errors += is_error
         count = self._counts[diagnostic.file] = self._counts.get(diagnostic.file, 0) + 1
         if count <= _COLLECTED_PER_FILE or (is_error and self._errors <= _COLLECTED_PER_FILE):
             self._kept[identity] = diagnostic
+
+    def _also_at(self, identity: tuple[object, ...], known: Diagnostic, related: Sequence[Related]) -> None:
+        """Note where else what is known already was found."""
+        more = [place for place in related if place not in known.related][: _RELATED_PLACES - len(known.related)]
+        if more:
+            self._kept[identity] = replace(known, related=(*known.related, *more))
 
     def until_full(self, items: Iterable[T]) -> Iterator[T]:
         """The items, as long as there are not more errors than anybody looks at: a long list may be all mistakes."""

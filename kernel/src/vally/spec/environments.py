@@ -89,7 +89,7 @@ class Layer:
     place: Place = field(default_factory=Place)
     actual: dict[str, Any] = field(default_factory=dict)
     shown: dict[str, Any] = field(default_factory=dict)
-    skills: list[tuple[Path, Node]] = field(default_factory=list)
+    skills: list[tuple[Path, Node, Place]] = field(default_factory=list)
     lacks_skills: bool = False
     """Some skill that it lists was not found, so that nothing can be said about the list."""
 
@@ -210,15 +210,15 @@ def _shown_env(node: Node, values: Mapping[str, str | None]) -> dict[str, str | 
 def _read_skills(loading: Loading, layer: Layer, items: Any, place: Place) -> None:
     """Only an empty list as written clears; one whose skills are all missing does not."""
     shown_skills: list[str] = []
-    for index, (_, node) in loading.collector.until_full(enumerate(items.pairs())):
-        found = offered_skills(loading, node, place.item(index))
+    for _, node, at in loading.collector.until_full(items.placed(place)):
+        found = offered_skills(loading, node, at)
         layer.lacks_skills = layer.lacks_skills or not found
-        layer.skills += [(path, node) for path in found]
+        layer.skills += [(path, node, at) for path in found]
         # A missing one is shown too: hashes must not depend on what is there.
         shown_skills += [shown_path(node, path) for path in found or [absolute(node.source.base, node.text)]]
     layer.shown["skills"] = shown_skills
     if layer.skills or not items:
-        layer.actual["skills"] = [path for path, _ in layer.skills]
+        layer.actual["skills"] = [path for path, _, _ in layer.skills]
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,8 +134,8 @@ def _vary(section: Section, read: ReadVariants, collector: Collector) -> Iterato
     if "vary" not in section.written and "variants" in section.written:
         collector.add("vary-required", section.node, place)
     items = section.get("vary")
-    for index, (pointer, node) in enumerate(items.pairs() if items is not None else ()):
-        yield VaryPointer(pointer, node, place.item(index))
+    for pointer, node, at in items.placed(place) if items is not None else ():
+        yield VaryPointer(pointer, node, at)
 
 
 def _check_settings(loading: Loading, section: Section, read: ReadVariants, overrides: Setting | None) -> None:
@@ -163,8 +163,7 @@ def _eval_files(loading: Loading, section: Section) -> tuple[Path, ...]:
     items, place = section.get("evals"), section.place.key("evals")
     found: dict[str, Path] = {}
     broken = section.is_broken("evals")
-    for index, (pattern, node) in enumerate(items.pairs() if items is not None else ()):
-        where = place.item(index) if node is not section.at("evals") else place
+    for pattern, node, where in items.placed(place) if items is not None else ():
         loading.check_absolute(node, where)
         try:
             matches = list(_matching(node.source.base, pattern))

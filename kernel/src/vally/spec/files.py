@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import stat
 from typing import TYPE_CHECKING
 
 from vally.spec.diagnostics import Collector
@@ -16,11 +17,13 @@ PROJECT_BYTES = 2**20
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
-def read_file(path: Path, source: Source, limit: int, collector: Collector) -> bytes | None:
-    """Bytes of a file of at most `limit` bytes, or None with a diagnostic."""
+def read_file(path: Path, source: Source, limit: int, collector: Collector, *, pipes: bool = False) -> bytes | None:
+    """Bytes of a file of at most `limit` bytes, or None with a diagnostic; pipes only where one was asked for."""
     if source.content is not None:
         return source.content
     try:
+        if not pipes and _would_wait(path):
+            raise ValueError("it is not a regular file")
         with path.open("rb") as file:
             data = file.read(limit + 1)
             size = len(data) if len(data) <= limit else path.stat().st_size
@@ -32,6 +35,12 @@ def read_file(path: Path, source: Source, limit: int, collector: Collector) -> b
         collector.add("file-too-large", source, size=size, limit=limit)
         return None
     return data
+
+
+def _would_wait(path: Path) -> bool:
+    """Whether a pipe, a socket or a device stands there; a pipe in a directory that is searched has no other end."""
+    mode = path.stat().st_mode
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
 def decode(data: bytes, source: Source, collector: Collector) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -14,6 +15,7 @@ from vally.spec.sections import Key, Section, Table, read_section, wrong_value
 from vally.spec.shapes import Boolean, Choice, ListOf, Text, any_of
 
 _TYPES = ("worktree", "clone")
+_PLACEHOLDER = re.compile(r"(?<!\$)\$\{[A-Za-z_][A-Za-z0-9_]*(?:=[^}\r\n]*)?\}")
 _TYPE = Key(Choice(_TYPES), "how the repository is taken", required=True)
 _COMMON = {
     "ref": Key(Text(), "commit, branch or tag"),
@@ -61,16 +63,19 @@ def _lacks_url(section: Section) -> bool:
 
 
 def _has_credentials(node: ScalarNode) -> bool:
-    """Whether the text in the file, placeholders unfilled, holds a password, or a token in front of an http host."""
+    """Whether the text in the file, placeholders unfilled, holds a password, or a token in front of an http host.
+
+    What placeholders stand for comes from elsewhere.
+    """
     text = node.text if node.original is None else node.original
     try:
-        parts = urlsplit(text)
+        parts = urlsplit(_PLACEHOLDER.sub("", text))
     except ValueError:
         return False
-    user, at, _ = parts.netloc.rpartition("@")
-    if not at or not user or user.startswith("${"):
-        return False
-    return parts.scheme in ("http", "https") or ":" in user
+    user, colon, password = parts.netloc.rpartition("@")[0].partition(":")
+    if colon:
+        return bool(password)
+    return bool(user) and parts.scheme in ("http", "https")
 
 
 def read_git(loading: Loading, node: Node, place: Place) -> tuple[GitSource, dict[str, Any]] | None:
@@ -82,12 +87,13 @@ def read_git(loading: Loading, node: Node, place: Place) -> tuple[GitSource, dic
     shown = dict(values)
     if section.get("type") == "worktree":
         source = section.written.get("source")
-        path = loading.source.base
+        at, where, path = section.at("source"), place, loading.source.base
+        name = loading.display(path)
         if isinstance(source, ScalarNode):
-            path = loading.resolve(source, place.key("source"))
-        at, name = (source, section.get("source")) if source is not None else (section.node, loading.display(path))
+            where, name = place.key("source"), section.get("source")
+            path = loading.resolve(source, where)
         if paths.repository_root(path) is None or not paths.exists(path):
-            loading.collector.add("git-source-not-found", at, place, path=name)
+            loading.collector.add("git-source-not-found", at, where, path=name)
         values["source"], shown["source"] = path, shown_path(at, path)
     elif isinstance(url := section.written.get("url"), ScalarNode) and url.written is not None:
         shown["url"] = url.written

@@ -53,18 +53,19 @@ def _content(loading: Loading, node: Node, place: Place, key: str) -> tuple[dict
     if len(section.written) != 1:
         collector.add("invalid-golden-input", node, place, key=key, reason="exactly one of path and inline is required")
         return None
-    if "inline" in section.values:
-        at, content = section.at("inline"), section.get("inline")
+    kind = "inline" if "inline" in section.values else "path"
+    at, where = section.at(kind), place.key(kind)
+    if kind == "inline":
+        content = section.get("inline")
         record: tuple[dict[str, Any], dict[str, Any]] = ({"inline": content}, {"inline": content})
     else:
-        at = section.at("path")
-        found = _file(loading, at, place.key("path"), key)
+        found = _file(loading, at, where, key)
         if found is None:
             return None
         content, record = found
     reason = _patch_problem(content) if key == "golden_patch" else _trajectory_problem(content)
     if reason is not None:
-        collector.add("invalid-golden-input", at, place, key=key, reason=reason)
+        collector.add("invalid-golden-input", at, where, key=key, reason=reason)
         return None
     return record
 

@@ -183,5 +183,6 @@ def _rewritten(node: MappingNode, collector: Collector) -> MappingNode:
     else:
         collector.add("deprecated-key", key, place, old=old, new=new)
         renamed = ScalarNode(key.source, key.line, key.column, new, key.style)
+        renamed.original = old
         entries = [Entry(renamed if entry.key is key else entry.key, entry.value) for entry in node.entries]
     return MappingNode(node.source, node.line, node.column, entries)

@@ -44,12 +44,12 @@ class GlobsShape:
         items = _WORDS.read(node, place, collector)
         if items is INVALID:
             return INVALID
-        for pattern, at in items.pairs():
+        for pattern, at, where in items.placed(place):
             if paths.has_magic(pattern):
                 try:
                     compile_glob(pattern, dotfiles=False)
                 except InvalidGlob as error:
-                    collector.add("invalid-glob", at, place, pattern=pattern, reason=error.reason)
+                    collector.add("invalid-glob", at, where, pattern=pattern, reason=error.reason)
         return items
 
 
@@ -138,7 +138,7 @@ def read_project(path: str | Path, *, content: bytes | None = None) -> Project:
     collector = Collector()
     if file.name == OLD_FILE_NAME:
         collector.add("deprecated-filename", source, file=file.name)
-    data = read_file(file, source, PROJECT_BYTES, collector)
+    data = read_file(file, source, PROJECT_BYTES, collector, pipes=True)
     node = None if data is None else read_yaml(data, source, collector)
     values: dict[str, Any] = {}
     if node is not None and not collector.has_errors:

@@ -96,10 +96,14 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Items(Sequence[Any]):
-    """The values of a list with their nodes; items that were wrong are left out."""
+    """The values of a list with their nodes; items that were wrong are left out.
+
+    `numbers` are those of the items in the file, None where one text stands for the list.
+    """
 
     values: tuple[Any, ...] = ()
     nodes: tuple[Node, ...] = ()
+    numbers: tuple[int | None, ...] = ()
 
     def __getitem__(self, index: Any) -> Any:
         return self.values[index]
@@ -107,9 +111,10 @@ class Items(Sequence[Any]):
     def __len__(self) -> int:
         return len(self.values)
 
-    def pairs(self) -> Iterator[tuple[Any, Node]]:
-        """Values with their nodes."""
-        return zip(self.values, self.nodes, strict=True)
+    def placed(self, place: Place) -> Iterator[tuple[Any, Node, Place]]:
+        """Values with their nodes, and where they stand in the list whose place is given."""
+        for number, value, node in zip(self.numbers, self.values, self.nodes, strict=True):
+            yield value, node, place if number is None else place.item(number)
 
 
 def read_section(node: Node, table: Table, place: Place, collector: Collector) -> Section | None:
@@ -129,7 +134,7 @@ def read_section(node: Node, table: Table, place: Place, collector: Collector) -
         if is_null(value) and not known.nullable:
             continue
         section.written[name] = value
-        read = known.shape.read(value, place.key(name), collector)
+        read = known.shape.read(value, _key_place(place, key), collector)
         if read is not INVALID:
             section.values[name] = read
     for name in table.required:
@@ -137,6 +142,12 @@ def read_section(node: Node, table: Table, place: Place, collector: Collector) -
             where = f"{place.label}: " if place.label else ""
             collector.add(table.missing, node, place.key(name), where=where, key=name)
     return section
+
+
+def _key_place(place: Place, key: ScalarNode) -> Place:
+    """The place of a key; an older name stands in the file, while messages use the new one."""
+    at = place.key(key.text)
+    return at if key.original is None else place.key(key.original).named(at.label)
 
 
 def wrong_type(

@@ -196,17 +196,18 @@ class ListOf:
             if self.single == "warning" and not node.unresolved:
                 collector.add("scalar-for-list", node, place, key=place.label)
             value = self.item.read(node, place, collector)
-            return INVALID if value is INVALID else Items((value,), (node,))
+            return INVALID if value is INVALID else Items((value,), (node,), (None,))
         if not isinstance(node, SequenceNode):
             return wrong_type(node, place, collector, self.of)
         if self.nonempty and not node.items:
             return wrong_value(node, place, collector, "at least one item", value="an empty list")
         items = collector.until_full(enumerate(node.items))
-        found = [(self.item.read(item, place.item(index), collector), item) for index, item in items]
-        kept = [(value, item) for value, item in found if value is not INVALID]
-        if len(kept) < len(found) and not kept:
+        found = [(index, self.item.read(item, place.item(index), collector), item) for index, item in items]
+        kept = [entry for entry in found if entry[1] is not INVALID]
+        if found and not kept:
             return INVALID
-        return Items(tuple(value for value, _ in kept), tuple(item for _, item in kept))
+        numbers, values, nodes = zip(*kept, strict=True) if kept else ((), (), ())
+        return Items(values, nodes, numbers)
 
 
 KeyCheck = Callable[[ScalarNode, Place, Collector], bool]

@@ -13,19 +13,24 @@ from vally.spec.skills import skill_name
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from vally.spec.diagnostics import Place
+    from vally.spec.nodes import Node
+
 
 def check_collisions(loading: Loading, merged: Merged) -> None:
     """Report two skills of one effective list that would be staged at the same place."""
-    nodes = {path: node for layer in merged.layers for path, node in layer.skills}
+    written: dict[Path, tuple[Node, Place]] = {}
+    for layer in merged.layers:
+        for path, node, place in layer.skills:
+            written.setdefault(path, (node, place))
     first: dict[str, Path] = {}
     for path in merged.actual.get("skills", ()):
         other = first.setdefault(path.name, path)
         if other != path:
             loading.collector.add(
                 "skill-name-collision",
-                nodes[path],
-                merged.place,
-                related=[related(nodes[other], "the other one")],
+                *written[path],
+                related=[related(written[other][0], "the other one")],
                 name=path.name,
                 first=loading.display(other),
                 second=loading.display(path),

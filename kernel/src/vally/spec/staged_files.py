@@ -44,10 +44,11 @@ class FileShape:
         return self.section.get("dest_root", "workspace")
 
 
-def check_files(items: Items, place: Place, collector: Collector) -> list[FileShape | None]:
-    """Check everything about the items that does not depend on the file system."""
-    pairs = collector.until_full(enumerate(items.pairs()))
-    return [_shape(node, place.item(index), collector) for index, (_, node) in pairs]
+def check_files(items: Items, place: Place, collector: Collector) -> list[FileShape]:
+    """Check everything about the items that does not depend on the file system; those whose shape is right."""
+    placed = collector.until_full(items.placed(place))
+    shapes = [_shape(node, at, collector) for _, node, at in placed]
+    return [shape for shape in shapes if shape is not None]
 
 
 def _shape(node: Node, place: Place, collector: Collector) -> FileShape | None:
@@ -81,9 +82,9 @@ def read_files(loading: Loading, items: Items, place: Place) -> tuple[list[Stage
     """The items, and as records show them."""
     actual, shown = [], []
     shapes = check_files(items, place, loading.collector)
-    for index, shape in loading.collector.until_full(enumerate(shapes)):
-        source = None if shape is None else _source(loading, shape, place.item(index))
-        if shape is None or source is None:
+    for shape in loading.collector.until_full(shapes):
+        source = _source(loading, shape, shape.section.place)
+        if source is None:
             continue
         actual.append(StagedFile(src=source, dest=shape.dest, dest_root=shape.dest_root, keep_name=shape.keep_name))
         record = {"src": shown_path(shape.section.at("src"), source), "dest": shape.section.get("dest")}

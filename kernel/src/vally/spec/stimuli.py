@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from vally.spec.artifacts import ARTIFACTS
@@ -133,7 +133,6 @@ class ReadStimulus:
     name: str
     turns: tuple[str, ...] = ()
     source: Mapping[str, object] | None = None
-    extra: dict[str, Any] = field(default_factory=dict)
 
     @property
     def place(self) -> Place:
@@ -204,13 +203,12 @@ def check_names(loading: Loading, stimuli: list[ReadStimulus]) -> None:
             continue
         name = unicodedata.normalize("NFC", stimulus.name)
         at, place = stimulus.section.at("name"), stimulus.place.key("name")
-        extra = [item for item in (stimulus.extra.get("related"),) if item is not None]
         if name in exact:
             first = exact[name].section.at("name")
-            notes = [related(first, "first here"), *extra]
+            notes = [related(first, "first here")]
             loading.collector.add("duplicate-stimulus-name", at, place, related=notes, name=name, line=first.line)
         elif name.casefold() in folded:
             other = folded[name.casefold()].name
-            loading.collector.add("similar-stimulus-name", at, place, related=extra, first=other, second=name)
+            loading.collector.add("similar-stimulus-name", at, place, first=other, second=name)
         exact.setdefault(name, stimulus)
         folded.setdefault(name.casefold(), stimulus)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ from vally.spec import paths
 from vally.spec.data_rows import FORMATS, MAX_ROWS, DataFile, Row, format_of, read_rows
 from vally.spec.diagnostics import Place, related
 from vally.spec.loading import Loading
-from vally.spec.nodes import Entry, Hole, MappingNode, Node, ScalarNode, SequenceNode, Source, scalars
+from vally.spec.nodes import Entry, Hole, MappingNode, Node, ScalarNode, SequenceNode, Source
 from vally.spec.placeholders import is_row
 from vally.spec.sections import Key, Section, Table, read_section, wrong_type, wrong_value
 from vally.spec.shapes import Choice, Integer, RawShape, Text, any_of
@@ -79,7 +79,8 @@ def _data_file(loading: Loading, section: Section) -> DataFile | None:
     source = Source(loading.display(path), path, path.parent)
     if not paths.is_file(path):
         shown = node.written or node.text
-        loading.collector.add("file-not-found", node, place, file=shown, reason="no such file")
+        reason = "it is not a regular file" if paths.exists(path) else "no such file"
+        loading.collector.add("file-not-found", node, place, file=shown, reason=reason)
         return None
     return read_rows(loading, source, kind, section.get("delimiter", ","), node, place)
 
@@ -90,11 +91,21 @@ def _kept(loading: Loading, section: Section, file: DataFile) -> list[Row]:
     rows = rows[: section.get("limit")]
     node, place = section.at("file"), section.place.key("file")
     if not rows:
-        loading.collector.add("empty-data", node, place, file=file.source.display)
+        hint = _missing_column(file, wanted) if file.rows else None
+        loading.collector.add("empty-data", node, place, hint=hint, file=file.source.display)
     if len(rows) > MAX_ROWS:
         loading.collector.add("too-many-rows", node, place, file=file.source.display, count=len(rows))
         return []
     return rows
+
+
+def _missing_column(file: DataFile, wanted: Mapping[str, object]) -> str | None:
+    """What to say when `where` asks for a column that no row has."""
+    name = next((name for name in wanted if name not in file.columns), None)
+    if name is None:
+        return None
+    near = did_you_mean(name, file.columns)
+    return f"no row has a column '{name}'{f', {near}' if near else ''}"
 
 
 def _texts(columns: Mapping[str, Any]) -> dict[str, str | tuple[str, ...]]:
@@ -122,7 +133,7 @@ def _text(value: object) -> str | None:
 def _check_columns(loading: Loading, section: Section, file: DataFile, template: Node) -> bool:
     """Report columns that no row has."""
     known = True
-    for scalar in scalars(template):
+    for scalar, at in _placed(template, section.place.key("template")):
         for hole in scalar.holes:
             column = _column(hole)
             if column is not None and column[0] not in file.columns and not hole.escaped and hole.default is None:
@@ -130,12 +141,24 @@ def _check_columns(loading: Loading, section: Section, file: DataFile, template:
                 loading.collector.add(
                     "unknown-column",
                     scalar,
-                    section.place.key("template"),
+                    at,
                     hint=did_you_mean(column[0], file.columns),
                     column=column[0],
                     file=file.source.display,
                 )
     return known
+
+
+def _placed(node: Node, place: Place) -> Iterator[tuple[ScalarNode, Place]]:
+    """The values of a tree that are scalars, with their places."""
+    if isinstance(node, ScalarNode):
+        yield node, place
+    elif isinstance(node, SequenceNode):
+        for index, item in enumerate(node.items):
+            yield from _placed(item, place.item(index))
+    elif isinstance(node, MappingNode):
+        for key, value in node.entries:
+            yield from _placed(value, place.key(key.text))
 
 
 def _column(hole: Hole) -> list[str] | None:
@@ -161,16 +184,15 @@ def _lookup(hole: Hole, row: Row) -> Any:
 def _stimulus(
     loading: Loading, section: Section, file: DataFile, template: MappingNode, row: Row, default_name: str
 ) -> ReadStimulus | None:
-    place = section.place.key("template")
     note = related(Node(file.source, row.line, 1), f"row {row.number}")
+    place = section.place.key("template").noting(note)
     failed = False
 
     def report(code: str, node: Node, column: str) -> None:
         nonlocal failed
         failed = True
-        loading.collector.add(
-            code, node, place, related=[note], column=column, row=row.number, file=file.source.display
-        )
+        at = next((at for scalar, at in _placed(template, place) if scalar is node), place)
+        loading.collector.add(code, node, at, column=column, row=row.number, file=file.source.display)
 
     filled = _fill(template, row, report)
     if failed:
@@ -179,7 +201,6 @@ def _stimulus(
     stimulus = read_stimulus(loading, filled, place, default_name=default_name)
     if stimulus is not None:
         stimulus.source = {"file": file.source.display, "row": row.number}
-        stimulus.extra["related"] = note
     return stimulus
 
 

@@ -142,6 +142,23 @@ def test_a_broken_project_file_stops_everything(project: ProjectBuilder, cli: An
     assert cli("--no-config").exit_code == 0
 
 
+def test_warnings_about_the_project_file_are_part_of_the_report(
+    project: ProjectBuilder, cli: Any, lint_json: Any
+) -> None:
+    project.skill("a")
+    project.file(".vally.yaml", "foo: 1\n")
+    result: CliResult = cli()
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.startswith(
+        "⚠ warning [foreign-key] unknown key 'foo' is ignored (.vally.yaml:1)\nFound 1 skill"
+    )
+    assert [(found["code"], found["level"]) for found in lint_json("--strict")["findings"]] == [
+        ("foreign-key", "error")
+    ]
+    assert lint_json("--strict", "--severity", "foreign-key=off")["passed"]
+    assert lint_json("--all")["findings"] == []
+
+
 def test_strict_raises_warnings_and_not_infos(project: ProjectBuilder, lint_json: Any) -> None:
     project.skill("a")
     project.file("skills/a/extra.md", "x")

@@ -76,3 +76,25 @@ def test_an_unknown_code(project: ProjectBuilder, host: PluginHost) -> None:
 def test_without_the_plugin(project: ProjectBuilder) -> None:
     with pytest.raises(PluginError, match="no command named 'lint'"):
         vally.lint(cwd=project.root, host=PluginHost.from_objects())
+
+
+@pytest.mark.parametrize(
+    ("text", "valid"), [("environments: {x: {git: {type: wortree}}}\n", False), ("foo: 1\n", True)]
+)
+def test_a_project_file_with_findings(text: str, valid: bool, project: ProjectBuilder, host: PluginHost) -> None:
+    project.file(".vally.yaml", text)
+    project.file("eval.yaml", SPEC.replace("a*", "a"))
+    report = vally.lint(specs=["eval.yaml"], cwd=project.root, host=host)
+    assert report.valid is valid
+    assert [item.file for item in report.diagnostics] == [".vally.yaml"]
+    assert not vally.lint(specs=["eval.yaml"], strict=True, cwd=project.root, host=host).valid
+    off = {item.code: "off" for item in report.diagnostics}
+    assert vally.lint(specs=["eval.yaml"], severities=off, cwd=project.root, host=host).valid  # type: ignore[arg-type]
+
+
+def test_rows_that_a_finding_comes_from(project: ProjectBuilder, host: PluginHost) -> None:
+    project.file("rows.csv", "q\nx\n  \n")
+    project.file("eval.yaml", "stimuli_from: {file: rows.csv, template: {prompt: '${row.q}', graders: []}}\n")
+    report = vally.lint(specs=["eval.yaml"], cwd=project.root, host=host)
+    wrong = next(item for item in report.diagnostics if item.level == "error")
+    assert [(place.file, place.line) for place in wrong.related] == [("rows.csv", 3)]

@@ -295,3 +295,19 @@ def test_colour_only_when_asked_for(sample: ProjectBuilder, cli: Any) -> None:
     assert "\x1b[32m✔" in cli("skills", "--color", "always").stdout
     assert "\x1b" not in cli("skills", "--color", "always", "--output", "json").stdout
     assert "\x1b" not in cli("skills", env={"NO_COLOR": "1"}).stdout
+
+
+def test_places_in_other_files_are_told(project: ProjectBuilder, cli: Any, stand_ins: Any) -> None:
+    project.file("data/rows.csv", "q\nx\n  \n")
+    row = "{prompt: '${row.q}', graders: [{type: opinion}]}"
+    project.file("eval.yaml", f"stimuli_from: {{file: data/rows.csv, template: {row}}}\n")
+    text = cli("-e", "eval.yaml", plugins=stand_ins).stdout
+    assert "a text that is not blank (line 1, data/rows.csv:3)\n" in text
+    found = json.loads(cli("-e", "eval.yaml", "--output", "sarif", plugins=stand_ins).stdout)["runs"][0]["results"]
+    wrong = next(item for item in found if item["level"] == "error")
+    (place,) = wrong["relatedLocations"]
+    assert place["message"]["text"] == "row 2"
+    assert place["physicalLocation"] == {
+        "artifactLocation": {"uri": "data/rows.csv", "uriBaseId": "SRCROOT"},
+        "region": {"startLine": 3, "startColumn": 1},
+    }

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from vally import Diagnostic
+from vally import Diagnostic, Related
 
 Level = Literal["error", "warning", "info"]
 LEVELS: tuple[Level, ...] = ("error", "warning", "info")
@@ -17,7 +17,7 @@ class Finding:
     """One finding. `file` is as displayed; line and column are 1-based, None when unknown.
 
     `check` is the skill check it belongs to, `context` the place in words, `brief` what stands for the message where
-    the check is named above it.
+    the check is named above it; `related` are other places it speaks of.
     """
 
     code: str
@@ -31,6 +31,7 @@ class Finding:
     context: str | None = None
     check: str | None = None
     brief: str | None = None
+    related: tuple[Related, ...] = ()
 
     @property
     def sentence(self) -> str:
@@ -49,7 +50,7 @@ def to_diagnostic(item: Finding) -> Diagnostic:
 
 
 def _common(item: Diagnostic | Finding) -> dict[str, Any]:
-    names = ("code", "level", "message", "file", "line", "column", "pointer", "hint", "context")
+    names = ("code", "level", "message", "file", "line", "column", "pointer", "hint", "context", "related")
     return {name: getattr(item, name) for name in names}
 
 

@@ -78,7 +78,7 @@ class _Linter:
         specs = SpecLinter(self.project, self.host, options.params, self.environ, self.provider)
         evals = self._evals(specs)
         files = self._project(specs, evals) if options.whole_project else []
-        general = [*unused, *self._unused_parameters(specs)]
+        general = [*self._of_the_project(), *unused, *self._unused_parameters(specs)]
         return LintReport(
             skills=tuple(map(severities.skill, skills)),
             evals=tuple(map(severities.file, evals)),
@@ -144,6 +144,12 @@ class _Linter:
         for path in experiment_files(self.project.root):
             reports.append(experiments.check(path, [*evals, *reports]))
         return reports
+
+    def _of_the_project(self) -> list[Finding]:
+        """What is wrong with the project file that everything was read with, where it is not checked itself."""
+        if self.options.whole_project:
+            return []
+        return [from_diagnostic(item) for item in self.project.diagnostics]
 
     def _unused_parameters(self, linter: SpecLinter) -> list[Finding]:
         return [

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote
 
-from vally import __version__
+from vally import Related, __version__
 from vally_command_lint.codes import LINT_CODES, title_of
 from vally_command_lint.findings import Finding, Level, LintReport
 
@@ -63,11 +63,18 @@ def _result(item: Finding, index: int, root: Path, cwd: Path) -> dict[str, Any]:
         "partialFingerprints": {"vally/v1": _fingerprint(item)},
     }
     if item.file is not None:
-        region = {"startLine": item.line or 1, "startColumn": item.column or 1}
-        result["locations"] = [
-            {"physicalLocation": {"artifactLocation": _artifact(item.file, root, cwd), "region": region}}
+        result["locations"] = [_location(item, item.file, root, cwd)]
+    others = [(other, other.file) for other in item.related if other.file is not None]
+    if others:
+        result["relatedLocations"] = [
+            {**_location(other, file, root, cwd), "message": {"text": other.message}} for other, file in others
         ]
     return result
+
+
+def _location(item: Finding | Related, file: str, root: Path, cwd: Path) -> dict[str, Any]:
+    region = {"startLine": item.line or 1, "startColumn": item.column or 1}
+    return {"physicalLocation": {"artifactLocation": _artifact(file, root, cwd), "region": region}}
 
 
 def _fingerprint(item: Finding) -> str:

@@ -78,13 +78,13 @@ class LintSession:
         return first if first.is_dir() else first.parent if first.parent.is_dir() else self._context.cwd
 
     def _project(self) -> Project | None:
-        """The project, or None when its file is broken; with --all that is part of the report."""
+        """The project, or None when its file is broken; with --all, and else mere warnings, are part of the report."""
         context = self._context
         project = find_project(self._base() or context.cwd, context.cwd, context.config_path, context.no_config)
         broken = any(item.level == "error" for item in project.diagnostics)
-        if not self._options["whole_project"]:
+        if broken and not self._options["whole_project"]:
             print_diagnostics(project.diagnostics)
-            return None if broken else project
+            return None
         return project
 
     def _provider(self, project: Project, host: PluginHost) -> EvalProviderSpec | None:

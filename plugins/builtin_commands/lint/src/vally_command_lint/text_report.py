@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from vally import strip_controls
+from vally import Related, strip_controls
 from vally_command_lint.findings import Check, FileReport, Finding, LintReport, SkillReport, worst
 from vally_command_lint.glyphs import CHECK_GLYPHS, FAIL, FINDING_GLYPHS, PASS, Painter
 
@@ -95,11 +95,13 @@ class TextReport:
     def _flat(self, finding: Finding, path: str | None) -> str:
         """One line: level, code, place in words, message, hint, position."""
         glyph = self.painter.glyph(CHECK_GLYPHS[finding.level])
-        place = ""
+        places = []
         if finding.file is not None and finding.file != path:
-            place = f" ({_place(finding)})"
+            places.append(_place(finding))
         elif finding.line is not None:
-            place = f" (line {finding.line})"
+            places.append(f"line {finding.line}")
+        places += [_place(other) for other in finding.related if other.file not in (None, finding.file)]
+        place = f" ({', '.join(places)})" if places else ""
         return f"{glyph} {finding.level} [{finding.code}] {_said(finding, in_words=True)}{place}"
 
 
@@ -108,6 +110,6 @@ def _said(finding: Finding, *, in_words: bool = False) -> str:
     return _one_line(f"{finding.sentence if in_words else finding.message}{hint}")
 
 
-def _place(finding: Finding) -> str:
+def _place(finding: Finding | Related) -> str:
     line = f":{finding.line}" if finding.line is not None else ""
     return _one_line(f"{finding.file}{line}")
