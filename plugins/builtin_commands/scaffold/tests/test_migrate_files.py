@@ -106,6 +106,14 @@ def test_other_mistakes_are_no_obstacle(project: ProjectBuilder, run: Run) -> No
     assert path.read_text() == text.replace("config", "defaults")
 
 
+def test_what_is_missing_is_no_obstacle_to_a_list(project: ProjectBuilder, run: Run) -> None:
+    text = "environment: {skills: none}\nstimuli: [{name: a, prompt: p, graders: []}]\n"
+    path = project.file("eval.yaml", text)
+    result = run("migrate", "eval.yaml")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert path.read_text() == text.replace("none", "[none]")
+
+
 def test_two_names_of_one_key_are_left(project: ProjectBuilder, run: Run) -> None:
     path = project.file("eval.yaml", "defaults: {}\n" + OLD)
     result = run("migrate", "eval.yaml")

@@ -28,9 +28,9 @@ class Reading:
     grader_names: tuple[str, ...] = ()
 
     @property
-    def errors(self) -> list[tuple[str, str | None]]:
-        """Codes and places of what is wrong with it."""
-        return sorted((item.code, item.pointer or "") for item in self.findings if item.level == "error")
+    def errors(self) -> list[Diagnostic]:
+        """What is wrong with it."""
+        return [item for item in self.findings if item.level == "error"]
 
 
 class Document(Protocol):

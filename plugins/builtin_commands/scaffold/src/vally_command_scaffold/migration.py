@@ -139,4 +139,13 @@ def _means_the_same(before: Reading, after: Reading, renamed: frozenset[str]) ->
     names = zip(before.grader_names, after.grader_names, strict=True)
     if any(old != new and old not in renamed for old, new in names):
         return False
-    return set(after.errors) <= set(before.errors)
+    return _says_nothing_new(before.errors, after.errors)
+
+
+def _says_nothing_new(before: Sequence[Diagnostic], after: Sequence[Diagnostic]) -> bool:
+    """Whether all that is wrong was wrong before: at the same place, or in the same words where that was renamed."""
+    places = {(item.code, item.pointer) for item in before}
+    words = {(item.code, item.context, item.message) for item in before}
+    return all(
+        (item.code, item.pointer) in places or (item.code, item.context, item.message) in words for item in after
+    )
