@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from vally import signed, two_decimals
+from vally import cut_to_cells, signed, two_decimals
 from vally_command_experiment.report_data import Arm, Report
 
 ROW = 30
 LABEL = 230
 PLOT = 420
 RIGHT = 60
+MOST_CELLS = 28
 
 
 def score_chart(arms: Sequence[Arm]) -> str:
@@ -126,7 +127,8 @@ def _label(text: str, y: float) -> str:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= 32 else f"{text[:31]}…"
+    """As much as fits beside the plot; letters of some alphabets are twice as wide."""
+    return cut_to_cells(text, MOST_CELLS)
 
 
 def _text(x: float, y: float, text: str, kind: str) -> str:
