@@ -557,3 +557,27 @@ def test_values_of_env_do_not_enter_the_hash(read: Any) -> None:
         return digest
 
     assert of("1") == of("2") == of("${A}", environ={"A": "3"})
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "vary: []\nvariants: {a: {}, A: {overrides: {modle: x}}, ' ': {environment: none, foo: 1}, b: {}}\n",
+            ["invalid-variant-name", "unknown-key", "invalid-variant-name", "unknown-environment", "unknown-key"],
+        ),
+        (
+            "matrix: {'a,b': {path: /scoring, values: [[x]]}, '': {path: /defaults/model, values: []}}\n",
+            [
+                "invalid-matrix-label",
+                "invalid-vary-path",
+                "matrix-unlabelled-value",
+                "invalid-matrix-label",
+                "invalid-value",
+            ],
+        ),
+    ],
+)
+def test_what_has_a_bad_name_is_checked_all_the_same(read: Any, text: str, expected: list[str]) -> None:
+    found = [item.code for item in read(HEAD + text).diagnostics if item.level == "error"]
+    assert found == expected

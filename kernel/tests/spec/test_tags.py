@@ -57,3 +57,13 @@ def test_tags_of_a_spec(work: Any, text: str, tags: Any, found: list[str]) -> No
     read = work(f"stimuli:\n  - {{name: a, prompt: p, graders: [{{type: completed}}]}}\ntags: {text}\n")
     assert read.found == found
     assert read.spec.tags == tags
+
+
+def test_what_has_a_bad_key_is_checked_all_the_same(work: Any) -> None:
+    found = work.stimulus("tags: {'a=b': [{}]}\nenvironment: {env: {'A B': []}}\ngraders: [{type: completed}]")
+    assert found.found == [
+        "4:12 INVALID-VALUE",
+        "4:20 INVALID-TYPE",
+        "5:25 INVALID-VALUE",
+        "5:32 INVALID-TYPE",
+    ]

@@ -45,15 +45,16 @@ def read_axes(node: Node, axes: Mapping[str, Node], place: Place, collector: Col
     read: list[ReadAxis | None] = []
     for key, written in node.entries if isinstance(node, MappingNode) else ():
         name, value = key.text, axes.get(key.text)
+        axis = None
+        if value is not None:
+            where = place.key(name).named(f"matrix.{name}", f"axis '{name}'")
+            section = read_section(value, AXIS, where, collector)
+            axis = None if section is None else _axis(section, name, collector)
         if not _is_label(name):
             collector.add("invalid-matrix-label", key, place.key(name), name=name)
             read.append(None)
-        elif value is not None:
-            where = place.key(name).named(f"matrix.{name}", f"axis '{name}'")
-            section = read_section(value, AXIS, where, collector)
-            read.append(None if section is None else _axis(section, name, collector))
-        elif not is_null(written):
-            read.append(None)
+        elif value is not None or not is_null(written):
+            read.append(axis)
     found = [axis for axis in read if axis is not None]
     _check_paths(found, place, collector)
     return found if len(found) == len(read) else None

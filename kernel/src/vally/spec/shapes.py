@@ -232,14 +232,13 @@ class MapOf:
             return wrong_type(node, place, collector, "a mapping")
         values: dict[str, Any] = {}
         for key, item in node.entries:
-            if self.check and not self.check(key, place, collector):
-                continue
+            named = self.check is None or self.check(key, place, collector)
             if is_null(item):
-                if self.nullable:
+                if self.nullable and named:
                     values[key.text] = None
                 continue
             value = self.value.read(item, place.key(key.text), collector)
-            if value is not INVALID:
+            if value is not INVALID and named:
                 values[key.text] = value
         return values
 

@@ -23,14 +23,13 @@ class TagsShape:
             return wrong_type(node, place, collector, "a mapping")
         tags: dict[str, str | tuple[str, ...]] = {}
         for key, value in node.entries:
+            read = _texts(value, place.key(key.text), collector)
             if not key.text or "=" in key.text or "," in key.text:
                 expected = "a name without '=' and ','"
                 collector.add(
                     "invalid-value", key, place.key(key.text), key=place.label, value=f"'{key.text}'", expected=expected
                 )
-                continue
-            read = _texts(value, place.key(key.text), collector)
-            if read is not INVALID and read != ():
+            elif read is not INVALID and read != ():
                 tags[key.text] = read
         return tags
 

@@ -92,7 +92,7 @@ def _written(section: Section, collector: Collector) -> ReadVariants:
         if not _is_name(name) or same in names:
             hint = f"names differ by more than case; there is '{names[same]}'" if _is_name(name) else None
             collector.add("invalid-variant-name", key, place.key(name), hint=hint, name=name)
-        elif name in values:
+        if name in values:
             where = place.key(name).named(f"variants.{name}", f"variant '{name}'")
             read.append(_variant(name, values[name], key, where, collector))
         names.setdefault(same, name)
