@@ -330,6 +330,22 @@ def test_the_example_shows_what_the_skill_does(kit: Experiments) -> None:
     assert "| commit-message / bug | 0.50 (0/3) | 1.00 (3/3) | +0.50 |" in (kit.directory / "report.md").read_text()
 
 
+def test_another_experiment_file_is_another_run(kit: Experiments) -> None:
+    """Records that stay name the baseline of before, so that a resumed run would have two."""
+    kit.make({"plain": "right", "skilled": "right"})
+    kit.fixture("skilled", "three", error={"message": "the agent is away", "code": "x", "retryable": False})
+    kit.run()
+    word = str(kit.directory.relative_to(kit.root))
+    results = (kit.directory / "skilled/results.jsonl").read_bytes()
+    kit.make({"plain": "right", "skilled": "right"}, extra={"baseline": "skilled"})
+    resumed = kit.vally("experiment", "run", "--resume", word)
+    assert resumed.exit_code == 1
+    assert "error: --resume: 1 file changed since the run began\n  experiment experiment.yaml\n" in resumed.stderr
+    assert (kit.directory / "skilled/results.jsonl").read_bytes() == results
+    kit.make({"plain": "right", "skilled": "right"})
+    assert kit.vally("experiment", "run", "--resume", word).exit_code == 0
+
+
 def test_what_had_no_result_is_run_again_in_place(kit: Experiments) -> None:
     kit.make({"plain": "right", "skilled": "right"})
     kit.fixture("skilled", "three", error={"message": "the agent is away", "code": "x", "retryable": False})

@@ -58,6 +58,7 @@ from vally_command_experiment.planning import Choice, Experiment
 from vally_command_experiment.progress import Progress
 from vally_command_experiment.report_data import Report, plan_rows
 from vally_command_experiment.reports import write_reports
+from vally_command_experiment.resuming import check_unchanged
 from vally_command_experiment.shards import Shard
 from vally_command_experiment.writing import write_document
 
@@ -227,6 +228,7 @@ class ExperimentRun:
             self._progress.write = write_manifest
 
         if self._resumption is not None:
+            check_unchanged(self._resumption.directory.path, experiment)
             outcome = session.run(None, resumption=self._resumption, on_directory=begin)
         else:
             outcome = session.run(layout, on_directory=begin)
