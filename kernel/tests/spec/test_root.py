@@ -410,3 +410,17 @@ def test_a_number_is_quoted_as_it_is_written(work: Any) -> None:
 def test_an_experiment_in_the_place_of_an_eval(work: Any, text: str, hint: str | None) -> None:
     (found,) = [item for item in work(text).diagnostics if item.code == "no-stimuli"]
     assert (hint in (found.hint or "")) if hint else found.hint is None
+
+
+@pytest.mark.parametrize(
+    ("written", "hint"),
+    [
+        ("0", "'0s' is not longer than zero"),
+        ("0.4ms", "'0.4ms' is not longer than zero"),
+        ("169h", "'169h' is longer than 168h"),
+        ("5S", None),
+    ],
+)
+def test_a_duration_that_is_one_but_not_allowed_says_why(work: Any, written: str, hint: str | None) -> None:
+    found = work(f"defaults: {{timeout: {written}}}\nstimuli: [{{name: a, prompt: p, graders: []}}]\n")
+    assert found.only("invalid-duration").hint == hint

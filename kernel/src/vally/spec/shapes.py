@@ -13,7 +13,7 @@ from vally.spec.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from vally.spec.plain_values import read_plain
 from vally.spec.scalars import is_null, scalar_value, shown
 from vally.spec.sections import INVALID, Items, Shape, Table, read_section, wrong_type, wrong_value
-from vally.text.durations import InvalidDuration, parse_duration
+from vally.text.durations import DurationOutOfRange, InvalidDuration, parse_duration
 from vally.text.numbers import es_number
 
 _YES_NO = frozenset({"yes", "no", "on", "off", "y", "n"})
@@ -159,8 +159,9 @@ class DurationShape:
             return wrong_type(node, place, collector, "a duration")
         try:
             duration = read_duration(node)
-        except InvalidDuration:
-            collector.add("invalid-duration", node, place, key=place.label, value=shown(node))
+        except InvalidDuration as error:
+            hint = error.message if isinstance(error, DurationOutOfRange) else None
+            collector.add("invalid-duration", node, place, hint=hint, key=place.label, value=shown(node))
             return INVALID
         if duration.text != node.text:
             hint_value = duration.text.removesuffix("s")
@@ -178,7 +179,7 @@ def read_duration(node: ScalarNode) -> Duration:
         text = f"{int(text)}s"
     ms = parse_duration(text)
     if ms == 0:
-        raise InvalidDuration(f"'{text}' is not longer than zero")
+        raise DurationOutOfRange(f"'{text}' is not longer than zero")
     return Duration(ms, text)
 
 

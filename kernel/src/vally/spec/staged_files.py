@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from vally.model.evalspec import StagedFile
@@ -102,6 +103,6 @@ def _source(loading: Loading, shape: FileShape, place: Place) -> Path | None:
     if not paths.exists(path):
         loading.collector.add("environment-file-not-found", node, place.key("src"), where=place.label, file=shown)
         return None
-    if loading.source.path.resolve().is_relative_to(path.resolve()):
+    if PurePath(loading.real_path(loading.source.path)).is_relative_to(loading.real_path(path)):
         loading.collector.add("environment-file-exposes-spec", node, place.key("src"), file=shown)
     return path

@@ -22,6 +22,10 @@ class InvalidDuration(VallyError, ValueError):
     """A text is not a duration; the message quotes it and shows the form."""
 
 
+class DurationOutOfRange(InvalidDuration):
+    """A duration is too long or too short; the message says which lengths are allowed."""
+
+
 def parse_duration(text: str) -> int:
     """Return milliseconds, rounded half up, at most those of 168h; raises InvalidDuration."""
     match = _FORM.fullmatch(text) if len(text) <= _MAX_LENGTH else None
@@ -31,7 +35,7 @@ def parse_duration(text: str) -> int:
     exact = sum(Fraction(number) * _UNITS[unit] for unit, number in parts)
     milliseconds = (2 * exact + 1) // 2
     if milliseconds > MAX_MS:
-        raise InvalidDuration(f"'{_shown(text)}' is longer than 168h")
+        raise DurationOutOfRange(f"'{_shown(text)}' is longer than 168h")
     return int(milliseconds)
 
 
