@@ -607,3 +607,26 @@ def test_help_imports_no_model_library(tmp_path: Path) -> None:
     code = "import sys; from vally.cli.program import run; run(['grade', '--help']); print('pydantic' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=True)
     assert done.stdout.splitlines()[-1] == "False"
+
+
+class SeedTeller:
+    """Says which seed it was given."""
+
+    def grade(self, input: GraderInput[Any]) -> GraderResult:
+        return GraderResult.verdict(True, f"seed {input.seed}")
+
+
+def test_graders_get_the_seed_of_the_run_again(tmp_path: Path) -> None:
+    teller = GraderSpec(name="seed-teller", summary="Says its seed", factory=SeedTeller)
+    spec = {"name": "demo", "defaults": {"executor": "mock", "runs": 2}}
+    spec["stimuli"] = [{"name": "greets", "prompt": "hello", "graders": [{"type": "seed-teller"}]}]
+    write_spec(tmp_path, spec)
+    ran = run_cli(["eval", "-e", "eval.yaml", "--seed", "7", "--output", "jsonl"], cwd=tmp_path, plugins=(teller,))
+    result = regrade(tmp_path, "--output", "jsonl", input=ran.stdout, spec=spec, plugins=(teller,))
+    for told in (records(ran), records(result)):
+        evidence = {item["trialIndex"]: item["gradeResult"]["details"][0]["evidence"] for item in told[:2]}
+        assert evidence == {item["trialIndex"]: f"seed {item['seed']}" for item in told[:2]}
+    odd = lines(outcome(seed="seven"), outcome(seed=True), outcome(seed=8))
+    told = records(regrade(tmp_path, "--output", "jsonl", input=odd, spec=spec, plugins=(teller,)))[:3]
+    evidence_of_odd = [item["gradeResult"]["details"][0]["evidence"] for item in told]
+    assert evidence_of_odd == ["seed None", "seed None", "seed 8"]

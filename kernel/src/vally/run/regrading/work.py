@@ -156,6 +156,7 @@ class Regrading:
         except (OSError, ValueError) as error:
             self._tools.fail(document.where, f"cannot be read again: {error}", "bad-record")
             return None
+        item = replace(item, seed=_seed(record))
         graded = Graded(assigned=assigned, item=item, record=_small(record), trajectory=trajectory)
         if document.status is not None:
             return graded
@@ -213,6 +214,12 @@ class Regrading:
         except Exception as problem:
             return replace(graded, error=f"the backend failed: {described(problem)}")
         return replace(graded, grade=outcome.grade, error=outcome.error.message if outcome.error is not None else None)
+
+
+def _seed(record: Mapping[str, Any]) -> int | None:
+    """What graders that draw were given when the trial ran, so that they draw the same again."""
+    seed = record.get("seed")
+    return seed if isinstance(seed, int) and not isinstance(seed, bool) else None
 
 
 def _small(record: Mapping[str, Any]) -> dict[str, Any]:
