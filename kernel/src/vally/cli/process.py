@@ -12,6 +12,8 @@ from typing import Any, NoReturn
 
 THREAD_GRACE_S = 1.0
 """How long threads that are about to end are waited for."""
+AGAIN_S = 0.02
+"""After how long a signal is sent again whose exception was dropped."""
 
 
 class Terminated(KeyboardInterrupt):
@@ -40,6 +42,28 @@ def prepare_process() -> None:
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, _terminate)
+    before = sys.unraisablehook
+    sys.unraisablehook = lambda dropped: _deliver_again(dropped) or before(dropped)
+
+
+def _deliver_again(dropped: Any) -> bool:
+    """Send a signal once more whose exception Python dropped, as it does while it destroys an object."""
+    if not isinstance(dropped.exc_value, KeyboardInterrupt):
+        return False
+    number = dropped.exc_value.number if isinstance(dropped.exc_value, Terminated) else signal.SIGINT
+    # Not at once: the handler would run, and its exception be dropped, before the destruction has ended.
+    again = threading.Timer(AGAIN_S, _send_to_main_thread, (number,))
+    again.daemon = True
+    again.start()
+    return True
+
+
+def _send_to_main_thread(number: int) -> None:
+    if hasattr(signal, "pthread_kill"):
+        # Ends waiting system calls of that thread too.
+        signal.pthread_kill(threading.main_thread().ident or 0, number)
+    else:
+        signal.raise_signal(number)
 
 
 def _terminate(number: int, _: Any) -> NoReturn:
