@@ -178,7 +178,8 @@ def test_a_second_process_is_refused(undisturbed: Path, tmp_path: Path) -> None:
     path.with_name(".lock").write_text(json.dumps(lock))
     result = resume(tmp_path)
     assert result.exit_code == 1
-    assert f"the run directory is in use by process {os.getpid()}" in result.stderr
+    where = path.with_name(".lock").relative_to(tmp_path)
+    assert f"error: {where}: the run directory is in use by process {os.getpid()}" in result.stderr
     assert path.read_bytes() == before
 
 

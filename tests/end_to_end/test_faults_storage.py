@@ -51,7 +51,7 @@ def test_a_failed_write_ends_the_run_and_keeps_what_was_written(
     told = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
     assert len(told) == 1
     assert "No space left on device" in told[0]
-    assert told[0].count("results.jsonl") == 1
+    assert told[0].startswith(f"error: cannot write out/{run_dir(tmp_path).name}/results.jsonl: ")
     assert "continue with --resume" in result.stderr
     path = run_dir(tmp_path) / "results.jsonl"
     index = index_results(path)
@@ -118,7 +118,7 @@ def test_an_output_directory_that_cannot_be_written_is_one_clear_error(tmp_path:
     code, out, err = finish(start(tmp_path, preexec_fn=as_ordinary_user))
     assert (code, out) == (1, "")
     assert err.splitlines() == [
-        f"error: {tmp_path / 'out'}: cannot create a run directory: Permission denied [output-dir]",
+        "error: out: cannot create a run directory: Permission denied [output-dir]",
         "  choose a writable directory with --output-dir",
     ]
     # Nothing that was made for the run is left.
@@ -143,7 +143,7 @@ def test_a_file_in_the_place_of_the_output_directory(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("")
     result = evaluate(tmp_path)
     assert result.exit_code == 1
-    assert "[output-dir]" in result.stderr
+    assert "error: out: cannot create a run directory: File exists [output-dir]" in result.stderr
 
 
 class Blocker:

@@ -294,7 +294,7 @@ def test_a_run_that_goes_on_is_left_alone(subject: Subject) -> None:
     (subject.run_dir / ".lock").write_text(json.dumps(holder))
     locked = subject.rejudge(answers=only("m1"))
     assert locked.exit_code == 1
-    assert "is in use by process" in locked.stderr
+    assert f"error: out/{subject.run_dir.name}/.lock: the run directory is in use by process" in locked.stderr
     (subject.run_dir / ".lock").unlink()
     lines = subject.results.read_bytes().splitlines(keepends=True)
     subject.results.write_bytes(b"".join(lines[:-1]))

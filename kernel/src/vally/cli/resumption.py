@@ -154,7 +154,7 @@ class Resumption:
             output.close()
             if isinstance(error, OSError):
                 raise VallyError(
-                    f"the results cannot be rewritten: {error.strerror or error}", where=str(self.directory.path)
+                    f"the results cannot be rewritten: {error.strerror or error}", where=display(self.directory.path)
                 ) from error
             raise
         output.open()

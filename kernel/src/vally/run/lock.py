@@ -6,6 +6,7 @@ import contextlib
 import os
 import platform
 import secrets
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -22,10 +23,14 @@ class LockError(VallyError):
 
 
 class RunLock:
-    """Exclusive use of a run directory from `acquire` to `release`, or as a context manager."""
+    """Exclusive use of a run directory from `acquire` to `release`, or as a context manager.
 
-    def __init__(self, directory: Path) -> None:
+    `display` says how messages name a path.
+    """
+
+    def __init__(self, directory: Path, display: Callable[[Path], str] = str) -> None:
         self.path = directory / LOCK_NAME
+        self._display = display
         self._content: bytes | None = None
 
     def acquire(self) -> str | None:
@@ -46,7 +51,7 @@ class RunLock:
             return False
         except OSError as error:
             raise LockError(
-                f"cannot create the lock: {error.strerror or error}", code="run-locked", where=str(self.path)
+                f"cannot create the lock: {error.strerror or error}", code="run-locked", where=self._display(self.path)
             ) from error
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
@@ -83,7 +88,7 @@ class RunLock:
         return LockError(
             text,
             code="run-locked",
-            where=str(self.path),
+            where=self._display(self.path),
             hints=("wait until that run has ended; if it is gone, remove the lock file",),
         )
 

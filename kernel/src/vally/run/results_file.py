@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -35,7 +35,7 @@ RESULTS_NAME = "results.jsonl"
 class ResultsWriteError(VallyError):
     """A line could not be written; the file ends with its last complete line, as far as that was possible."""
 
-    def __init__(self, path: Path, reason: str) -> None:
+    def __init__(self, path: str, reason: str) -> None:
         super().__init__(
             f"cannot write {path}: {reason}",
             code="results-write-failed",
@@ -47,16 +47,17 @@ class ResultsFile:
     """A file of JSON lines opened for appending; every line is on disk when `append` returns.
 
     An existing file may end with a torn line, which is cut off, or with a line that lacks its LF, which gets one.
-    One writer at a time; not thread-safe.
+    One writer at a time; not thread-safe. `display` says how messages name a path.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, display: Callable[[Path], str] = str) -> None:
         self.path = path
+        self._shown = display(path)
         is_new = not path.exists()
         try:
             self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o666)
         except OSError as error:
-            raise ResultsWriteError(path, _reason(error)) from error
+            raise ResultsWriteError(self._shown, _reason(error)) from error
         if is_new:
             sync_directory(path.parent)
         self._size = os.fstat(self._descriptor).st_size
@@ -81,7 +82,7 @@ class ResultsFile:
         except OSError as error:
             with contextlib.suppress(OSError):
                 self._cut(self._size)
-            raise ResultsWriteError(self.path, _reason(error)) from error
+            raise ResultsWriteError(self._shown, _reason(error)) from error
         self._size += len(line)
 
     def _cut(self, size: int) -> None:

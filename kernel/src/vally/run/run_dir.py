@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -28,10 +28,10 @@ class RunDirectory:
         self.path = path
 
     @classmethod
-    def create(cls, output_dir: Path, started_at: datetime) -> RunDirectory:
+    def create(cls, output_dir: Path, started_at: datetime, display: Callable[[Path], str] = str) -> RunDirectory:
         """Make a new directory named by the start time, with `-2`, `-3`, ... when that is taken.
 
-        Raises `VallyError` when it cannot be made.
+        Raises `VallyError` when it cannot be made; `display` says how that names a path.
         """
         name = directory_name(started_at)
         number = 1
@@ -47,10 +47,10 @@ class RunDirectory:
                 sync_directory(output_dir)
                 return cls(path)
         except OSError as error:
-            raise _not_created(output_dir, error.strerror or str(error)) from error
+            raise _not_created(display(output_dir), error.strerror or str(error)) from error
 
     @classmethod
-    def named(cls, output_dir: Path, name: str) -> RunDirectory:
+    def named(cls, output_dir: Path, name: str, display: Callable[[Path], str] = str) -> RunDirectory:
         """Make a directory of a given name, which may be nested; one that holds anything is an error.
 
         Raises `VallyError`.
@@ -60,10 +60,10 @@ class RunDirectory:
             directory.make()
             taken = any(directory.path.iterdir())
         except OSError as error:
-            raise _not_created(directory.path, error.strerror or str(error)) from error
+            raise _not_created(display(directory.path), error.strerror or str(error)) from error
         if taken:
             raise _not_created(
-                directory.path, "it exists and is not empty", hint="remove it, or choose another --output-dir"
+                display(directory.path), "it exists and is not empty", hint="remove it, or choose another --output-dir"
             )
         sync_directory(directory.path.parent)
         return directory
@@ -82,9 +82,9 @@ class RunDirectory:
         """Path of `run-manifest.json`."""
         return self.path / MANIFEST_NAME
 
-    def lock(self) -> RunLock:
+    def lock(self, display: Callable[[Path], str] = str) -> RunLock:
         """The lock of this directory, not yet acquired."""
-        return RunLock(self.path)
+        return RunLock(self.path, display)
 
     def trial_dir(self, segments: Sequence[str]) -> Path:
         """Directory of a trial; it may not exist yet."""
@@ -131,11 +131,11 @@ class RunDirectory:
         atomic_write(self.manifest_path, encode_document(run_manifest(facts)), mode=PRIVATE)
 
 
-def _not_created(where: Path, reason: str, hint: str = "choose a writable directory with --output-dir") -> VallyError:
+def _not_created(where: str, reason: str, hint: str = "choose a writable directory with --output-dir") -> VallyError:
     return VallyError(
         f"cannot create a run directory: {reason}",
         code="output-dir",
-        where=str(where),
+        where=where,
         hints=(hint,),
     )
 

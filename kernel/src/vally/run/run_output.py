@@ -55,7 +55,7 @@ class RunOutput:
         self._redactor = redactor
         self._shown_items = ShownItems(redactor)
         self.parts = {part: RunDirectory(directory.path / part) for part in parts}
-        self._lock = directory.lock()
+        self._lock = directory.lock(display)
         warning = self._lock.acquire()
         self.warnings = [] if warning is None else [warning]
         self._results: dict[str, ResultsFile] = {}
@@ -71,9 +71,9 @@ class RunOutput:
     ) -> RunOutput:
         """Make a new run directory; raises `VallyError` when that cannot be done."""
         if layout.name is None:
-            directory = RunDirectory.create(layout.parent, started_at)
+            directory = RunDirectory.create(layout.parent, started_at, display)
         else:
-            directory = RunDirectory.named(layout.parent, layout.name)
+            directory = RunDirectory.named(layout.parent, layout.name, display)
         output = cls(directory, redactor, display, dict.fromkeys([*parts, *layout.parts]))
         output.open()
         return output
@@ -83,7 +83,7 @@ class RunOutput:
         try:
             for part, directory in self.parts.items():
                 directory.make()
-                self._results[part] = ResultsFile(directory.results_path)
+                self._results[part] = ResultsFile(directory.results_path, self.display_of)
         except BaseException:
             self.close()
             raise

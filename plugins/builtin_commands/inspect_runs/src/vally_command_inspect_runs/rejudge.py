@@ -46,7 +46,8 @@ class Rejudge:
     def execute(self) -> int:
         """Do everything; returns the exit code. Raises `VallyError` for what stops it before a judge is asked."""
         run = find_run(self._word, self._context, project_of(self._context))
-        locks = [RunLock(directory) for directory in dict.fromkeys([run.path, *(p.results.parent for p in run.parts)])]
+        directories = dict.fromkeys([run.path, *(part.results.parent for part in run.parts)])
+        locks = [RunLock(directory, lambda path: shown_path(path, self._context.cwd)) for directory in directories]
         taken: list[RunLock] = []
         try:
             for lock in locks:
