@@ -38,6 +38,8 @@ class Asked:
     async def prepare(self, args: Any, context: Any) -> None:
         raise AssertionError("it is prepared")
 
+    run_trial = grade_trial = prepare
+
     async def shutdown(self) -> None:
         self.shutdowns += 1
 
@@ -47,6 +49,8 @@ class Silent:
 
     async def prepare(self, args: Any, context: Any) -> None:
         raise AssertionError("it is prepared")
+
+    run_trial = grade_trial = prepare
 
     async def shutdown(self) -> None:
         pass

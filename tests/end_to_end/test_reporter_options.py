@@ -93,3 +93,35 @@ def test_a_wrong_option_is_refused(tmp_path: Path, options: Any) -> None:
     result = run_cli(["eval", "-e", "x.yaml"], cwd=tmp_path, plugins=[wrong])
     assert result.exit_code != 0
     assert "options of 'bells' must be ReporterOption" in result.stdout + result.stderr
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"option": "require-pass"}, {"options": (ReporterOption(name="require-pass", help="x", value="text"),)}],
+    ids=["activating", "further"],
+)
+def test_options_of_the_command_stay_its_own(tmp_path: Path, fields: dict[str, Any]) -> None:
+    ProjectBuilder(tmp_path).eval(
+        "one",
+        [{"name": "a", "prompt": "x", "graders": [{"type": "output-contains", "config": {"substring": "y"}}]}],
+        defaults={"executor": "mock"},
+    )
+    greedy = ReporterSpec(name="greedy", summary="takes", factory=Listens, **fields)
+    result = run_cli(["eval", "-e", "evals/one/eval.yaml", "--require-pass"], cwd=tmp_path, plugins=[greedy])
+    assert result.exit_code == 1
+    assert "option '--require-pass' of reporter 'greedy' is one of the command's own" in result.stderr
+
+
+@pytest.mark.parametrize(("value", "refused"), [("flag", False), ("text", True)])
+def test_two_reporters_may_share_an_option_of_one_shape(tmp_path: Path, value: Any, refused: bool) -> None:
+    first, second = Listens(), Listens()
+    records = [
+        ReporterSpec(
+            name=name, summary="x", factory=factory, options=(ReporterOption(name="tone", help="x", value=kind),)
+        )
+        for name, factory, kind in (("first", lambda: first, "flag"), ("second", lambda: second, value))
+    ]
+    ProjectBuilder(tmp_path).eval("one", [{"name": "a", "prompt": "x"}], defaults={"executor": "mock"})
+    result = run_cli(["eval", "-e", "evals/one/eval.yaml", "--tone"], cwd=tmp_path, plugins=records)
+    assert first.flags[0]["tone"] is True
+    assert ("option '--tone' of reporter 'second' is another one of reporter 'first'" in result.stderr) is refused

@@ -8,8 +8,14 @@ from pathlib import Path
 
 from vally import PluginHost, PluginSources
 
-HOOKS = {"grader": "vally_graders", "executor": "vally_executors", "backend": "vally_backends"}
-RECORDS = {"grader": "GraderSpec", "executor": "ExecutorSpec", "backend": "BackendSpec"}
+RECORDS = {
+    "grader": "GraderSpec",
+    "executor": "ExecutorSpec",
+    "backend": "BackendSpec",
+    "judge": "JudgeSpec",
+    "reporter": "ReporterSpec",
+}
+HOOKS = {kind: f"vally_{kind}s" for kind in RECORDS}
 
 COUNTS_IMPORTS = """\
 import pathlib

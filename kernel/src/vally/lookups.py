@@ -9,7 +9,7 @@ from vally.errors import PluginError
 
 if TYPE_CHECKING:
     from vally.host import PluginHost
-    from vally.records import GraderSpec
+    from vally.records import GraderSpec, Record
 
 
 def unknown_hints(host: PluginHost, kind: str, name: str, candidates: Iterable[str] | None) -> tuple[str, ...]:
@@ -32,8 +32,7 @@ def constraint_provider(host: PluginHost, key: str) -> GraderSpec | None:
     graders: Any = host.records("grader").values()
     providers: list[GraderSpec] = [record for record in graders if key in record.constraints]
     if len(providers) > 1:
-        names = " and ".join(f"'{record.name}' of {host.origin(record)}" for record in providers)
-        raise PluginError(f"constraint '{key}' is implemented by graders {names}", code="plugin-conflict")
+        raise contested_fact(host, f"constraint '{key}' is implemented by graders", providers)
     if providers:
         return providers[0]
     contested: Any = host.contested("grader")
@@ -41,3 +40,12 @@ def constraint_provider(host: PluginHost, key: str) -> GraderSpec | None:
     if name is not None and (conflict := host.conflict("grader", name)) is not None:
         raise conflict
     return None
+
+
+def contested_fact(host: PluginHost, what: str, records: Iterable[Record]) -> PluginError:
+    """The error of several records that claim what only one may have; `what` is the beginning of its sentence."""
+    from vally.registry import removal_hints
+
+    found = [(record, source) for record in records if (source := host.source_of(record)) is not None]
+    names = " and ".join(f"'{record.name}' of {source.title}" for record, source in found)
+    return PluginError(f"{what} {names}", code="plugin-conflict", hints=removal_hints(source for _, source in found))

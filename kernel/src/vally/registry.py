@@ -11,7 +11,7 @@ from vally.loading import api_problem, requirement_problem
 from vally.taking import take_records
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from vally.catalog import Catalog
     from vally.discovery import PluginSource
@@ -119,8 +119,7 @@ class Registry:
         if len(titles) == 1:
             titles = [f"{source.title} ({source.value})" for source, _ in found]
         message = f"{self.kind} '{name}' is provided by {' and '.join(titles)}"
-        options = list(dict.fromkeys(_option(source) for source, _ in found if _removable(source)))
-        hints = [f"leave one out with {' or '.join(options)}"] if options else []
+        hints = removal_hints(source for source, _ in found)
         error = PluginError(message, code="plugin-conflict", hints=hints)
         warning = f"{message}; it is not available" + (f", {hints[0]}" if hints else "")
         self.conflicts[name] = Conflict(tuple(found), error, warning)
@@ -133,6 +132,12 @@ def _handed_over(found: list[tuple[PluginSource, Record]]) -> list[tuple[PluginS
     if any(source.origin not in ("object", "installed") for source, _ in found):
         return []
     return [pair for pair in found if pair[0].origin == "object"]
+
+
+def removal_hints(sources: Iterable[PluginSource]) -> list[str]:
+    """The line that says how one of several installed plugins is left out; none when no option does it."""
+    options = list(dict.fromkeys(_option(source) for source in sources if _removable(source)))
+    return [f"leave one out with {' or '.join(options)}"] if options else []
 
 
 def _removable(source: PluginSource) -> bool:

@@ -11,6 +11,7 @@ import pluggy
 
 from vally import hookspecs
 from vally.guard import Rejected
+from vally.record_facts import CHECKED_CONSTRAINTS, fact_problems
 from vally.records import KINDS, NAME_PATTERN, Capabilities, Record, ReporterOption
 
 if TYPE_CHECKING:
@@ -81,7 +82,8 @@ def take_records(caller: HookCaller, source: PluginSource, target: object) -> li
     """
     records = _taken(caller, source.kind, target, call=True)
     if records is None or (not records and source.explicit):
-        raise Rejected(f"provides no {source.kind}{_other_kinds(caller, source.kind, target)}")
+        others = _other_kinds(caller, source.kind, target)
+        raise Rejected(f"provides no {source.kind}{others}{_unmarked(source.kind, target)}")
     _check(source.kind, records)
     return records
 
@@ -144,6 +146,11 @@ def _other_kinds(caller: HookCaller, kind: str, target: object) -> str:
     return f", only {' and '.join(others)}" if others else ""
 
 
+def _unmarked(kind: str, target: object) -> str:
+    hook = KINDS[kind].hook
+    return f"; '{hook}' is not marked with @hookimpl" if inspect.isroutine(getattr(target, hook, None)) else ""
+
+
 def _check(kind: str, records: list[Any]) -> None:
     wanted = KINDS[kind].record
     seen: set[str] = set()
@@ -169,9 +176,14 @@ def _problems(record: Any) -> Iterable[str]:
         yield f"summary of '{record.name}' must have at most 100 characters and no final full stop"
     if not callable(record.factory) and not (isinstance(record.factory, str) and ":" in record.factory):
         yield f"factory of '{record.name}' must be callable or 'package.module:attribute'"
+    yield from fact_problems(record)
     for option in getattr(record, "options", ()):
         if not isinstance(option, ReporterOption) or not NAME_PATTERN.fullmatch(option.name):
             yield f"options of '{record.name}' must be ReporterOption with a name such as 'no-colour'"
     for capability in getattr(record, "enabled_by", ()):
         if capability not in Capabilities.__dataclass_fields__:
             yield f"enabled_by of '{record.name}': there is no capability '{capability}'"
+    for key in getattr(record, "constraints", ()):
+        if key not in CHECKED_CONSTRAINTS:
+            known = ", ".join(CHECKED_CONSTRAINTS)
+            yield f"constraints of '{record.name}': there is no constraint '{key}', only {known}"

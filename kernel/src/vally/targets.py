@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from vally.errors import PluginError
@@ -12,6 +13,17 @@ if TYPE_CHECKING:
 
     from vally.host import PluginHost
     from vally.records import CommandSpec, Record
+
+
+_METHODS: Mapping[str, tuple[str, ...]] = {
+    "grader": ("grade",),
+    "executor": ("execute", "shutdown"),
+    "backend": ("prepare", "run_trial", "grade_trial", "shutdown"),
+    "judge": ("configure", "judge", "shutdown"),
+    "exporter": ("export",),
+    "eval-provider": ("detect", "load"),
+}
+"""What the object of a kind must have; that it has not should be known before an agent has run."""
 
 
 class Targets:
@@ -32,6 +44,10 @@ class Targets:
         instance, error = guarded(factory)
         if error is not None:
             raise self._unusable(record, record.factory, reason_of(error)) from error
+        kind, _ = self._host.key(record)
+        missing = [f"'{name}'" for name in _METHODS.get(kind, ()) if not callable(getattr(instance, name, None))]
+        if missing:
+            raise self._unusable(record, record.factory, f"what it makes has no method {' and no '.join(missing)}")
         return instance
 
     def function(self, record: CommandSpec) -> Any:

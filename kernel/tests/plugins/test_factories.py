@@ -29,7 +29,7 @@ def installed(site: Site, factory: str = "acme_impl:Grader", config: str | None 
 
 def test_implementations_are_imported_when_used(site: Site) -> None:
     installed(site, config="acme_config:Settings")
-    write_files(site.path, {"acme_impl.py": "class Grader: pass\n"})
+    write_files(site.path, {"acme_impl.py": "class Grader:\n    def grade(self, input): pass\n"})
     write_files(site.path, {"acme_config.py": "from vally import Config\nclass Settings(Config):\n    max: int\n"})
     plugins = host()
     found = plugins.require("grader", "g")
@@ -40,8 +40,12 @@ def test_implementations_are_imported_when_used(site: Site) -> None:
     assert type(plugins.create(found)).__name__ == "Grader"
 
 
+class Blank:
+    def grade(self, input: object) -> None: ...
+
+
 def test_each_call_makes_a_new_object() -> None:
-    plugins = plugin_host(record())
+    plugins = plugin_host(record(factory=Blank))
     found = plugins.require("grader", "g")
     assert plugins.create(found) is not plugins.create(found)
 
@@ -61,6 +65,11 @@ BAD_FACTORIES = {
         "acme_impl:G: TypeError: G() missing 1 required positional argument: 'x'",
     ),
     "not-callable": ("acme_impl:G", "G = 3", "acme_impl:G: is not callable"),
+    "no-grader": (
+        "acme_impl:G",
+        "class G:\n    grade = 5\n    def compare(self, input): pass",
+        "acme_impl:G: what it makes has no method 'grade'",
+    ),
 }
 
 

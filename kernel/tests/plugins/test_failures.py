@@ -70,7 +70,10 @@ BROKEN = {
     ),
     "no-hook": ("x = 1", "provides no grader"),
     "other-kind": (provider("e", kind="executor"), "provides no grader, only executor"),
-    "unmarked-hook": (HEAD + f"def vally_graders():\n    return [{RECORD}]", "provides no grader"),
+    "unmarked-hook": (
+        HEAD + f"def vally_graders():\n    return [{RECORD}]",
+        "provides no grader; 'vally_graders' is not marked with @hookimpl",
+    ),
     "api-2": (provider("x", api=2), "needs plugin API 2, this program provides 1"),
     "api-text": ("vally_api = '1'", "vally_api must be an integer, not '1'"),
 }
@@ -188,3 +191,41 @@ def test_what_enables_a_capability_is_told_of_one_that_there_is(site: Site, work
     message = "enabled_by of 'e': there is no capability 'skils'"
     with pytest.raises(PluginError, match=message):
         host(("executor", "./e.py"), cwd=work).require("executor", "e")
+
+
+WRONG_FACTS = {
+    "word": (
+        "grader",
+        "determinism='wild'",
+        "determinism of 'x' must be 'static' or 'complex-static' or 'slm' or 'llm'",
+    ),
+    "word-or-none": ("grader", "oracle='both'", "oracle of 'x' must be 'trajectory' or 'state' or 'either' or 'none'"),
+    "flag": ("grader", "requires_workspace='no'", "requires_workspace of 'x' must be True or False, not 'no'"),
+    "flag-of-all-kinds": ("executor", "blocking=0", "blocking of 'x' must be True or False, not 0"),
+    "flag-or-none": ("grader", "turn='yes'", "turn of 'x' must be True, False or None, not 'yes'"),
+    "one-text-for-many": ("grader", "hints='abc'", "hints of 'x' must be a tuple of texts, not 'abc'"),
+    "texts": ("judge", "provider_types=(5,)", "provider_types of 'x' must be a tuple of texts, not (5,)"),
+    "text": ("grader", "docs=5", "docs of 'x' must be a text or None, not 5"),
+    "number": ("reporter", "order='first'", "order of 'x' must be a number, not 'first'"),
+    "table": ("reporter", "files=['a']", "files of 'x' must be a mapping of texts to texts, not ['a']"),
+    "options": ("reporter", "options=5", "options of 'x' must be a tuple of ReporterOption, not 5"),
+    "capabilities": (
+        "executor",
+        "capabilities={'mcp': True}",
+        "capabilities of 'x' must be Capabilities, not {'mcp': True}",
+    ),
+    "constraint": (
+        "grader",
+        "constraints={'max_words': 'max'}",
+        "constraints of 'x': there is no constraint 'max_words'",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_FACTS)
+def test_facts_of_records_are_checked(site: Site, work: Path, case: str) -> None:
+    kind, fact, message = WRONG_FACTS[case]
+    write_files(work, {"x.py": provider("x", kind=kind).replace("name='x'", f"name='x', {fact}")})
+    with pytest.raises(PluginError) as caught:
+        host((kind, "./x.py"), cwd=work).require(kind, "x")
+    assert caught.value.message.startswith(f"plugin './x.py': {message}")

@@ -17,6 +17,7 @@ from vally import (
     JudgeRequest,
     JudgeSettings,
     JudgeSpec,
+    PluginError,
     ProviderConfig,
     RunContext,
     ToolSchema,
@@ -312,3 +313,13 @@ def test_a_judge_that_wants_to_know_of_the_run_is_told_before_anything_else(tmp_
     for _ in range(2):
         ask(pool.client(JudgeSettings(model="m", reasoning_effort=None, provider=None)))
     assert told == [context]
+
+
+def test_one_type_that_two_judges_serve_is_ambiguous() -> None:
+    judges_of_type = [ScriptedJudge([]).record(name, provider_types=("house",)) for name in ("first", "second")]
+    pool = JudgePool(plugin_host(*judges_of_type))
+    with pytest.raises(PluginError) as caught:
+        pool.record(ProviderConfig(type="house"))
+    assert caught.value.code == "plugin-conflict"
+    assert caught.value.message.startswith("judge_provider.type 'house' is served by judges 'first' of ")
+    assert " and 'second' of " in caught.value.message

@@ -59,3 +59,48 @@ def test_an_unknown_type_is_an_error_result(tmp_path: Path) -> None:
     assert grade.status == "error"
     assert grade.details is not None
     assert "says-no" in grade.details[0].evidence
+
+
+def test_an_unknown_type_tells_what_to_write_instead() -> None:
+    grade = grade_trajectory(Trajectory(), [{"type": "say-yes"}], host=host())
+    assert grade.details is not None
+    assert grade.details[0].evidence == "unknown grader type 'say-yes'; did you mean 'says-yes'?"
+
+
+BAD_FIELDS = {
+    "name": (5, "'name' must be a string that is not blank"),
+    "turn": (True, "'turn' must be an integer >= 0"),
+    "scope": ({"agents": "x"}, "'scope' must be all, main, subagents, an agent name or {agent: name or list of names}"),
+    "required": ("no", "'required' must be true or false"),
+    "weight": (float("nan"), "'weight' must be a number >= 0"),
+}
+
+
+@pytest.mark.parametrize("field", BAD_FIELDS)
+def test_a_field_that_cannot_be_understood_is_an_error_and_no_verdict(field: str) -> None:
+    value, problem = BAD_FIELDS[field]
+    entries = [{"type": "says-yes"}, {"type": "says-yes", field: value}]
+    grade = grade_trajectory(Trajectory(output="yes"), entries, host=host())
+    assert grade.details is not None
+    fine, wrong = grade.details
+    assert (fine.passed, wrong.status) == (True, "error")
+    assert wrong.evidence == f"Invalid config for says-yes: {problem}"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"turn": None, "scope": "all", "name": "a", "required": True, "weight": 0},
+        {"turn": None, "scope": None, "name": None, "required": None, "weight": None},
+        {"scope": "all", "weight": 2.5},
+    ],
+)
+def test_fields_that_can(fields: dict[str, object]) -> None:
+    grade = grade_trajectory(Trajectory(output="yes"), [{"type": "says-yes", **fields}], host=host())
+    assert grade.passed
+
+
+def test_a_name_belongs_to_one_entry() -> None:
+    entries = [{"type": "says-yes", "name": "same"}] * 2
+    with pytest.raises(ValueError, match="'same' occurs twice"):
+        grade_trajectory(Trajectory(), entries, host=host())

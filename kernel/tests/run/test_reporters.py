@@ -105,6 +105,24 @@ def test_a_failing_reporter_is_disabled_and_the_others_go_on(error: BaseExceptio
     assert [name for name, _ in failures] == ["r0"]
 
 
+@pytest.mark.parametrize(
+    ("named", "told"),
+    [
+        (5, "on_run_complete returned int, not a mapping from label to path"),
+        ([("A", "a.txt")], "on_run_complete returned list, not a mapping from label to path"),
+        ({"A": 5}, "on_run_complete returned int for 'A', not a path"),
+    ],
+)
+def test_what_is_no_mapping_to_paths_is_told_in_words(named: Any, told: str) -> None:
+    class Wrong:
+        def on_run_complete(self, event: Any) -> Any:
+            return named
+
+    failures: list[tuple[str, Exception]] = []
+    assert feed(board(Wrong(), Recorder(), failures=failures), []) == {"Own": Path("own.txt")}
+    assert [str(error) for _, error in failures] == [told]
+
+
 def test_a_reporter_that_cannot_be_made_is_reported_and_left_out() -> None:
     def broken() -> object:
         raise RuntimeError("cannot start")

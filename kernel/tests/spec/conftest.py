@@ -91,6 +91,10 @@ class PickyExecutor:
         if str(config.get("fixtureDir", "")).startswith("secret"):
             raise RuntimeError(f"cannot open {config['fixtureDir']}")
 
+    async def execute(self, *_: object) -> None: ...
+
+    async def shutdown(self) -> None: ...
+
 
 class TinyJudgeConfig(CamelConfig):
     path: SpecFile | None = None

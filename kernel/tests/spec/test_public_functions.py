@@ -90,6 +90,10 @@ def test_validate_against_other_facts(work: Any, records: Any) -> None:
         def validate_config(self, config: Any) -> None:
             raise ValueError("not today")
 
+        async def execute(self, *_: object) -> None: ...
+
+        async def shutdown(self) -> None: ...
+
     from vally import ExecutorSpec
 
     executors = PluginHost.from_objects(

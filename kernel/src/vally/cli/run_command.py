@@ -13,6 +13,7 @@ from vally.cli.options import URL
 from vally.records import ReporterOption, ReporterSpec
 
 _FLAG, _VALUE = "reporter_option_", "reporter_value_"
+_OPTIONS, _REFUSED = "vally.reporter-options", "vally.refused-reporter-options"
 
 
 class RunCommand(click.Command):
@@ -32,22 +33,39 @@ class RunCommand(click.Command):
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Own options, those of reporters, and help."""
-        context = ctx.find_object(CliContext)
-        extra: list[click.Parameter] = []
-        if context is not None:
-            extra = ctx.meta.setdefault("vally.reporter-options", _reporter_options(context))
         own = super().get_params(ctx)
-        return [*own[:-1], *extra, *own[-1:]]
+        context = ctx.find_object(CliContext)
+        if context is None:
+            return own
+        if _OPTIONS not in ctx.meta:
+            words = {word for parameter in own for word in (*parameter.opts, *parameter.secondary_opts)}
+            ctx.meta[_OPTIONS], ctx.meta[_REFUSED] = _reporter_options(context, words)
+        return [*own[:-1], *ctx.meta[_OPTIONS], *own[-1:]]
 
 
-def _reporter_options(context: CliContext) -> list[click.Parameter]:
+def _reporter_options(context: CliContext, words: set[str]) -> tuple[list[click.Parameter], list[str]]:
+    """The options of reporters, and why some cannot be given: `words` belong to the command itself."""
     # What a plugin prints while it is imported must not stand in front of machine output.
     with contextlib.redirect_stdout(sys.stderr):
         records = context.option_records("reporter").values()
     reporters = [item for item in records if isinstance(item, ReporterSpec)]
-    made = {item.option: _activating_option(item.option, item) for item in reporters if item.option}
-    made |= {option.name: _further_option(option) for item in reporters for option in item.options}
-    return [made[name] for name in sorted(made)]
+    made: dict[str, tuple[str, click.Option]] = {}
+    refused = []
+    for record in reporters:
+        for name, option in _options_of(record).items():
+            owner, known = made.get(name, (record.name, option))
+            if f"--{name}" in words:
+                refused.append(f"option '--{name}' of reporter '{record.name}' is one of the command's own")
+            elif (known.is_flag, str(known.type)) != (option.is_flag, str(option.type)):
+                refused.append(f"option '--{name}' of reporter '{record.name}' is another one of reporter '{owner}'")
+            else:
+                made[name] = (owner, known)
+    return [made[name][1] for name in sorted(made)], refused
+
+
+def _options_of(record: ReporterSpec) -> dict[str, click.Option]:
+    activating = {record.option: _activating_option(record.option, record)} if record.option else {}
+    return activating | {option.name: _further_option(option) for option in record.options}
 
 
 def _words(name: str, prefix: str = _FLAG) -> list[str]:
@@ -73,6 +91,8 @@ def reporter_flags(context: CliContext, options: dict[str, Any]) -> dict[str, An
     """Take the options of reporters out of all: true, false, a value, or the absolute path of the file named."""
     from vally.cli.messages import print_warning
 
+    for problem in click.get_current_context().meta.get(_REFUSED, ()):
+        print_warning(f"{problem}, and cannot be given")
     flags: dict[str, Any] = {}
     for key in [key for key in options if key.startswith((_FLAG, _VALUE))]:
         name, value = key.removeprefix(_FLAG).removeprefix(_VALUE).replace("_", "-"), options.pop(key)

@@ -10,6 +10,7 @@ import anyio
 import anyio.to_thread
 
 from vally.errors import JudgeError, PluginError
+from vally.lookups import contested_fact
 from vally.model.evalspec import DEFAULT_JUDGE
 from vally.model.results import JudgeUsage
 from vally.records import JudgeSpec
@@ -67,9 +68,12 @@ class JudgePool:
             record = self._host.require("judge", DEFAULT_JUDGE)
             assert isinstance(record, JudgeSpec)
             return record
-        for record in self._host.records("judge").values():
-            if isinstance(record, JudgeSpec) and provider.type in record.provider_types:
-                return record
+        serving = [item for item in self._host.records("judge").values() if provider.type in _types(item)]
+        if len(serving) > 1:
+            raise contested_fact(self._host, f"judge_provider.type '{provider.type}' is served by judges", serving)
+        if serving:
+            assert isinstance(serving[0], JudgeSpec)
+            return serving[0]
         known = sorted({kind for item in self._host.records("judge").values() for kind in _types(item)})
         raise PluginError(
             f"no judge serves judge_provider.type '{provider.type}'",

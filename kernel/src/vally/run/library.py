@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -31,7 +32,7 @@ def library_request(
 ) -> GradingRequest:
     """A grading request for a recorded or hand-made trajectory; graders' processes run on this machine.
 
-    Raises `ValueError` for an entry that is not a mapping with a `type`.
+    Raises `ValueError` for an entry that is not a mapping with a `type`, and for a name that two entries have.
     """
     from vally.host import PluginHost
     from vally.run.late_runner import LateRunner
@@ -83,22 +84,57 @@ def _with_graders(stimulus: Stimulus, entries: tuple[GraderEntry, ...]) -> Stimu
 
 
 def _entries(graders: Sequence[Mapping[str, Any]]) -> tuple[GraderEntry, ...]:
-    return tuple(_entry(index, item) for index, item in enumerate(graders))
+    entries = tuple(_entry(index, item) for index, item in enumerate(graders))
+    names = [entry.name for entry in entries if entry.name is not None]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ValueError(f"graders: the name '{twice}' occurs twice")
+    return entries
 
 
 def _entry(index: int, item: Any) -> GraderEntry:
-    known = {"type", "config", "name", "turn", "scope", "required", "weight"}
+    known = {"type", "config", *_FIELDS}
     if not isinstance(item, Mapping) or not isinstance(item.get("type"), str):
         raise ValueError(f"graders[{index}] must be a mapping with a 'type'")
     unknown = sorted(set(item) - known)
     if unknown:
         raise ValueError(f"graders[{index}]: unknown key '{unknown[0]}'")
-    return GraderEntry(
-        type=item["type"],
-        config=item.get("config") or {},
-        name=item.get("name"),
-        turn=item.get("turn"),
-        scope=item.get("scope"),
-        required=bool(item.get("required", False)),
-        weight=item.get("weight"),
-    )
+    fields, problem = _fields(item)
+    return GraderEntry(type=item["type"], config=item.get("config") or {}, problem=problem, **fields)
+
+
+def _fields(item: Mapping[str, Any]) -> tuple[dict[str, Any], str | None]:
+    """The fields beside type and config, and what is wrong with the first that is; a wrong one is left out."""
+    fields = {key: item[key] for key in _FIELDS if item.get(key) is not None}
+    wrong = [key for key, value in fields.items() if not _FIELDS[key][0](value)]
+    problem = f"'{wrong[0]}' must be {_FIELDS[wrong[0]][1]}" if wrong else None
+    return {key: value for key, value in fields.items() if key not in wrong}, problem
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _is_turn(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_scope(value: object) -> bool:
+    if not isinstance(value, Mapping):
+        return _is_name(value)
+    agents = value.get("agent")
+    names = agents if isinstance(agents, list | tuple) else [agents]
+    return set(value) == {"agent"} and bool(names) and all(map(_is_name, names))
+
+
+def _is_weight(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
+
+
+_FIELDS: Mapping[str, tuple[Callable[[object], bool], str]] = {
+    "name": (_is_name, "a string that is not blank"),
+    "turn": (_is_turn, "an integer >= 0"),
+    "scope": (_is_scope, "all, main, subagents, an agent name or {agent: name or list of names}"),
+    "required": (lambda value: isinstance(value, bool), "true or false"),
+    "weight": (_is_weight, "a number >= 0"),
+}

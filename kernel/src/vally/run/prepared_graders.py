@@ -81,7 +81,7 @@ def _prepare(host: PluginHost, entry: GraderEntry, spec_dir: Path) -> PreparedEn
     except ConfigInvalid as error:
         prepared.problem = f"Invalid config for {entry.type}: {error.problems[0]}"
     except PluginError as error:
-        prepared.problem, prepared.unusable = error.message, error
+        prepared.problem, prepared.unusable = _advised(host, entry.type, error), error
     except VallyError as error:
         prepared.problem = f"Invalid config for {entry.type}: {error.message}"
     else:
@@ -89,6 +89,16 @@ def _prepare(host: PluginHost, entry: GraderEntry, spec_dir: Path) -> PreparedEn
         prepared.calling = _calling(record, prepared.grader)
         prepared.needs_workspace = needs_workspace(record, prepared.config)
     return prepared
+
+
+def _advised(host: PluginHost, keyword: str, error: PluginError) -> str:
+    """The message, with what to write instead of a keyword that nobody provides."""
+    if error.code != "unknown-grader-type":
+        return error.message
+    from vally.spec.grader_entries import unknown_type_hint
+
+    hint = unknown_type_hint(host, keyword)
+    return f"{error.message}; {hint}" if hint else error.message
 
 
 def _calling(record: GraderSpec, grader: object) -> Literal["here", "thread", "async"]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -173,12 +174,23 @@ class ReporterFeed:
         try:
             with reporting(), anyio.fail_after(COMPLETE_TIMEOUT_S):
                 named = await invoke(method, event, blocking=self.record.blocking)
-            return {str(label): Path(path) for label, path in dict(named or {}).items()}
+            return _named_files(named)
         except TimeoutError:
             self.disable(TimeoutError(f"took longer than {COMPLETE_TIMEOUT_S:.0f}s"))
         except Exception as error:
             self.disable(error)
         return {}
+
+
+def _named_files(named: object) -> Mapping[str, Path]:
+    if named is None:
+        return {}
+    if not isinstance(named, Mapping):
+        raise TypeError(f"on_run_complete returned {type(named).__name__}, not a mapping from label to path")
+    for label, path in named.items():
+        if not isinstance(path, str | os.PathLike):
+            raise TypeError(f"on_run_complete returned {type(path).__name__} for '{label}', not a path")
+    return {str(label): Path(path) for label, path in named.items()}
 
 
 def active_reporters(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from vally.errors import PluginError
 from vally.model.results import NO_MODEL, ErrorInfo, JudgeUsage, Phases, TrialResult
 from vally.run.calling import PluginExit
 
@@ -58,7 +59,7 @@ def described(error: BaseException) -> str:
         text = " ".join(str(error).split())
     except Exception:
         text = ""
-    if isinstance(error, PluginExit):
+    if isinstance(error, PluginExit | PluginError):
         return text
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 

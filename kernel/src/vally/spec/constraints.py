@@ -8,6 +8,7 @@ from typing import Any
 
 from vally.errors import ConfigInvalid, PluginError
 from vally.model.evalspec import Constraints
+from vally.record_facts import CHECKED_CONSTRAINTS
 from vally.records import GraderSpec
 from vally.spec.diagnostics import Collector, Place
 from vally.spec.loading import Loading
@@ -69,7 +70,6 @@ CONSTRAINTS = Table(
         "reject_skills": Key(_TEXTS, "skills that must not be activated; '*' is any"),
     },
 )
-CHECKED = tuple(key for key in CONSTRAINTS.keys if key != "max_agent_duration")
 
 
 def read_constraints(loading: Loading, node: Node | None, place: Place) -> Section | None:
@@ -79,7 +79,7 @@ def read_constraints(loading: Loading, node: Node | None, place: Place) -> Secti
 
 def checks_something(node: Node | None) -> bool:
     """Whether constraints as written hold a check, wrong as it may be; an empty list checks nothing."""
-    values = [] if not isinstance(node, MappingNode) else [node.get(key) for key in CHECKED]
+    values = [] if not isinstance(node, MappingNode) else [node.get(key) for key in CHECKED_CONSTRAINTS]
     return any(not is_null(value) and not (isinstance(value, SequenceNode) and not value.items) for value in values)
 
 
@@ -101,7 +101,7 @@ def constraint_entries(loading: Loading, section: Section | None) -> list[ReadEn
     if section is None:
         return []
     entries = []
-    for key in CHECKED:
+    for key in CHECKED_CONSTRAINTS:
         value = section.get(key)
         if value is None or (type(value) is Items and not value):
             continue

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from vally.model.evalspec import Scoring
-from vally.spec.constraints import CHECKED
+from vally.record_facts import CHECKED_CONSTRAINTS
 from vally.spec.diagnostics import Collector, Place, related
 from vally.spec.nodes import MappingNode, Node
 from vally.spec.read_entry import ReadEntry
 from vally.spec.sections import Key, Section, Table
 from vally.spec.shapes import DurationShape, MapOf, Number
 
-CONSTRAINT_KEYS = frozenset(f"constraints.{key}" for key in CHECKED)
+CONSTRAINT_KEYS = frozenset(f"constraints.{key}" for key in CHECKED_CONSTRAINTS)
 SCORING = Table(
     "scoring",
     {

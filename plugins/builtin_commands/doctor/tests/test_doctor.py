@@ -33,9 +33,14 @@ from vally_command_doctor.report import print_report
 
 
 class Ended:
-    """Remembers that it was shut down."""
+    """Remembers that it was shut down; nothing asks it to do its work."""
 
     ended: ClassVar[list[str]] = []
+
+    async def execute(self, *_: object) -> None:
+        raise AssertionError("not asked")
+
+    judge = run_trial = grade_trial = execute
 
     async def shutdown(self) -> None:
         Ended.ended.append(type(self).__name__)

@@ -334,6 +334,11 @@ def test_a_plugin_that_breaks_while_it_is_asked_stops_nothing(project: ProjectBu
         def tool_names(self, config: object) -> list[str]:
             raise RuntimeError("no")
 
+        def grade(self, *_: object) -> None:
+            raise AssertionError("not asked")
+
+        execute = shutdown = grade
+
     records = [replace(record, factory=Broken) for record in stand_ins]
     block = f"graders: [{VACUOUS}]\nconstraints: {{expect_tools: [x]}}\n"
     project.file("eval.yaml", spec(block, root="defaults: {executor: tool-agent}\n"))
