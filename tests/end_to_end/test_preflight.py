@@ -62,6 +62,17 @@ def test_each_executor_and_judge_is_asked_once(tmp_path: Path) -> None:
     assert len(judge.providers) == 1
 
 
+def test_a_run_that_is_only_planned_asks_too(tmp_path: Path) -> None:
+    agent, judge = Agent(), Judge()
+    planned = evaluate(tmp_path, agent, judge, "--preflight", "--dry-run")
+    assert planned.exit_code == 0, planned.stderr
+    assert (len(agent.asked), judge.asked) == (1, ["gpt-5.6-terra"])
+    failing = Agent(ExecutorError("no login", code="executor-unavailable"))
+    refused = evaluate(tmp_path, failing, judge, "--preflight", "--dry-run")
+    assert (refused.exit_code, "executor 'agent': no login" in refused.stderr) == (1, True)
+    assert not (tmp_path / "vally-results").exists()
+
+
 def test_nothing_is_asked_without_the_option(tmp_path: Path) -> None:
     agent, judge = Agent(), Judge()
     assert evaluate(tmp_path, agent, judge).exit_code == 0

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 _NAMES = {
     "vally.cli.directories": "existing_directory results_directory workspace_directory",
     "vally.cli.event_loop": "leave_threads_behind",
-    "vally.cli.machine_output": "reserved_stdout",
+    "vally.cli.machine_output": "reserved_stdout write_machine_output",
     "vally.cli.resumption": "Resumption given_options",
     "vally.cli.run_choices": "RunChoices",
     "vally.cli.run_command": "RunCommand reporter_flags",

@@ -16,6 +16,7 @@ from vally.cli.judge_options import judge_cache as judge_cache
 from vally.cli.judge_options import judge_effort as judge_effort
 from vally.cli.judge_options import judge_options as judge_options
 from vally.cli.machine_output import reserved_stdout as reserved_stdout
+from vally.cli.machine_output import write_machine_output as write_machine_output
 from vally.cli.messages import print_diagnostics as print_diagnostics
 from vally.cli.messages import print_error as print_error
 from vally.cli.messages import print_line as print_line

@@ -6,8 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import click
-
+from vally.cli.machine_output import write_machine_output
 from vally.model.jsonio import plain_value
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ _STIMULUS_KEYS = (
 
 def print_object(document: object) -> None:
     """Print it on one line; numbers are written as in records."""
-    click.echo(json.dumps(plain_value(document).value, ensure_ascii=False))
+    write_machine_output(json.dumps(plain_value(document).value, ensure_ascii=False) + "\n")
 
 
 def run_object(outcome: RunOutcome, exit_code: int, directory: RunOutput) -> dict[str, Any]:

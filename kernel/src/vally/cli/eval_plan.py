@@ -67,7 +67,7 @@ def option_warnings(plan: Plan, options: Mapping[str, Any]) -> list[str]:
 
 def print_plan(plan: Plan, output: str) -> None:
     """Print what would run, for people or as one JSON object."""
-    if output == "json":
+    if output != "text":
         from vally.cli.eval_json import print_object
 
         print_object(_plan_record(plan))

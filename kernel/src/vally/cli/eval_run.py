@@ -127,14 +127,10 @@ class EvalRun:
         if not plan.skipped and not self._context.display.quiet:
             say("nothing was run: no stimulus is selected")
         if self._options["output"] == "json":
-            import json
-
-            import click
-
-            from vally.cli.eval_json import nothing_object
+            from vally.cli.eval_json import nothing_object, print_object
 
             with reporting():
-                click.echo(json.dumps(nothing_object(plan.options.run_id), ensure_ascii=False))
+                print_object(nothing_object(plan.options.run_id))
         return 0
 
     def _output_dir(self, project: Project) -> Path:

@@ -30,6 +30,18 @@ def reserved_stdout(reserved: bool) -> Iterator[None]:
             sys.stdout = before
 
 
+def write_machine_output(text: str) -> None:
+    """Write text for programs on stdout, in one flush: as UTF-8 with LF, whatever encoding people read there."""
+    stream, data = sys.stdout, text.encode("utf-8", "backslashreplace")
+    binary = getattr(stream, "buffer", None)
+    if binary is None:
+        stream.write(data.decode())
+    else:
+        stream.flush()
+        binary.write(data)
+    stream.flush()
+
+
 class _Switch:
     """Stdout for reports, stderr for everybody else."""
 

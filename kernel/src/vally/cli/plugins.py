@@ -40,7 +40,12 @@ def list_command(context: CliContext, /, kind: str | None, output: str, strict: 
     rows = host.listing([kind] if kind else None)
     if not context.display.quiet:
         _print_warnings(host)
-    _print(_json(rows) if output == "json" else _text(rows, verbose=context.display.verbose))
+    if output == "json":
+        from vally.cli.machine_output import write_machine_output
+
+        write_machine_output(_json(rows))
+    else:
+        _print(_text(rows, verbose=context.display.verbose))
     return 1 if strict and any(row.state == "failed" for row in rows) else 0
 
 
@@ -67,7 +72,7 @@ def _print(lines: Iterable[str]) -> None:
         click.echo(line)
 
 
-def _json(rows: Sequence[PluginInfo]) -> list[str]:
+def _json(rows: Sequence[PluginInfo]) -> str:
     plugins = [
         {
             "kind": row.kind,
@@ -82,7 +87,7 @@ def _json(rows: Sequence[PluginInfo]) -> list[str]:
         for row in rows
     ]
     document: dict[str, Any] = {"type": "plugin-list", "version": 1, "plugins": plugins}
-    return [json.dumps(document, ensure_ascii=False)]
+    return json.dumps(document, ensure_ascii=False) + "\n"
 
 
 def _text(rows: Sequence[PluginInfo], *, verbose: bool) -> list[str]:

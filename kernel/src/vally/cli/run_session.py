@@ -110,7 +110,14 @@ class RunSession:
         return not problems and not any(item.level == "error" for item in self._ready.diagnostics)
 
     def ask_backend(self) -> None:
-        """Print what the backend tells of a run that is only planned. Raises `VallyError` when it could not start."""
+        """Print what the backend tells of a run that is only planned, and ask executors and judges if that was wanted.
+
+        Raises `VallyError` when it could not start.
+        """
+        if self._choices.preflight:
+            import anyio
+
+            anyio.run(self._preflight)
         self._backend.print_answer(self._host, self._run_context(), quiet=self._context.display.quiet)
 
     def run(
@@ -163,10 +170,7 @@ class RunSession:
 
         leave_threads_behind()
         if self._choices.preflight:
-            from vally.run.preflight import preflight
-
-            skip_grade = self._choices.skip_grade
-            await preflight(self._plan, self._host, self._ready, self._judges, skip_grade=skip_grade)
+            await self._preflight()
         backend = self._host.create(self._backend.record)
         try:
             await self._backend.start(backend, self._run_context())
@@ -185,6 +189,11 @@ class RunSession:
         except BaseException:
             await self._backend.abandon(backend, self._choices.shutdown_timeout / 1000)
             raise
+
+    async def _preflight(self) -> None:
+        from vally.run.preflight import preflight
+
+        await preflight(self._plan, self._host, self._ready, self._judges, skip_grade=self._choices.skip_grade)
 
     def _open(self, layout: RunLayout | None, resumption: Resumption | None, backend: Mapping[str, str]) -> Kept | None:
         """Make the run directory, or take that of the run which is continued; returns what is kept of it."""

@@ -35,6 +35,7 @@ from vally import (
     report_block,
     run_place,
     use_color,
+    write_machine_output,
 )
 from vally_command_compare.experiments import ARGUMENT, Comparison, open_experiment
 from vally_command_compare.judging import Comparer, JudgedPair, Rubric
@@ -251,7 +252,7 @@ class CompareSession:
             return
         data = b"".join(record_line(record) for record in self._records)
         if output == STDOUT:
-            click.echo(data.decode("utf-8"), nl=False)
+            write_machine_output(data.decode("utf-8"))
             return
         path: Path = self._context.cwd / output
         try:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from vally import name_line, reporting
+from vally import name_line, reporting, write_machine_output
 
 if TYPE_CHECKING:
     from vally import Plan
@@ -19,8 +19,8 @@ def print_plans(experiment: Experiment, plan: Plan, output: str) -> None:
     plans = list(_plans(plan))
     config = experiment.config
     with reporting():
-        if output == "json":
-            click.echo(
+        if output != "text":
+            write_machine_output(
                 json.dumps(
                     {
                         "type": "experiment-plan",
@@ -33,6 +33,7 @@ def print_plans(experiment: Experiment, plan: Plan, output: str) -> None:
                     },
                     ensure_ascii=False,
                 )
+                + "\n"
             )
             return
         click.echo("\n".join(_lines(config.name, config.baseline, plans)))

@@ -8,8 +8,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from vally import (
     NO_MODEL,
     PlannedEval,
@@ -28,6 +26,7 @@ from vally import (
     print_warning,
     record_line,
     timestamp,
+    write_machine_output,
 )
 from vally_command_experiment.contamination import contamination_error
 from vally_command_experiment.documents import MANIFEST_NAME, PLAN_NAME, PROVENANCE_NAME, SUMMARY_NAME, summary_document
@@ -55,7 +54,7 @@ def merge_shards(context: CliContext, options: Mapping[str, Any]) -> int:
     code = 1 if failed or (options["require_pass"] and failing) else 0
     if options["output"] == "json":
         whole = plain_value({**document, "runDir": options["output_dir"], "exitCode": code}).value
-        click.echo(json.dumps(whole, ensure_ascii=False))
+        write_machine_output(json.dumps(whole, ensure_ascii=False) + "\n")
     else:
         tell_merge(context, document, len(shards), options["output_dir"])
     for item in document["contaminated"]:

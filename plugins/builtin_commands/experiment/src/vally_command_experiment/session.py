@@ -28,6 +28,7 @@ from vally import (
     find_project,
     judge_effort,
     make_plan,
+    plain_value,
     print_diagnostics,
     print_error,
     print_line,
@@ -38,6 +39,7 @@ from vally import (
     reserved_stdout,
     timestamp,
     workspace_directory,
+    write_machine_output,
 )
 from vally_command_experiment.comparing import check_comparing, compare
 from vally_command_experiment.contamination import contamination_error
@@ -189,7 +191,7 @@ class ExperimentRun:
             head = manifest(experiment, self._run_id)["experiment"]
             document = {**summary_document(head, summary, []), "runDir": None, "exitCode": 0}
             with reporting():
-                click.echo(json.dumps(document, ensure_ascii=False))
+                write_machine_output(json.dumps(plain_value(document).value, ensure_ascii=False) + "\n")
         return 0
 
     def _plan(self, entries: Sequence[PlanEntry], project: Project) -> Plan:

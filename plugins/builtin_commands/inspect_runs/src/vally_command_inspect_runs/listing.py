@@ -30,6 +30,7 @@ from vally import (
     run_place,
     timestamp,
     use_color,
+    write_machine_output,
 )
 from vally_command_inspect_runs.run_facts import FAILED_VERDICTS, RunFacts, facts_of
 from vally_command_inspect_runs.show import project_of, shown_path
@@ -70,11 +71,11 @@ def _print(found: Iterable[RunFacts], where: str, context: CliContext, options: 
         rows.append(facts)
         if len(rows) == options["limit"]:
             break
-    lines = [_document(rows, context)] if options["output"] == "json" else list(_table(rows, where, context))
-    text = "".join(f"{line}\n" for line in lines)
-    if options["output"] == "text":
-        text = fit_glyphs(report_block(text, context.environ), sys.stdout)
-    sys.stdout.write(text)
+    if options["output"] == "json":
+        write_machine_output(_document(rows, context) + "\n")
+        return 0
+    text = "".join(f"{line}\n" for line in _table(rows, where, context))
+    sys.stdout.write(fit_glyphs(report_block(text, context.environ), sys.stdout))
     sys.stdout.flush()
     return 0
 

@@ -35,6 +35,7 @@ from vally import (
     report_width,
     run_id,
     use_color,
+    write_machine_output,
 )
 from vally_command_inspect_runs.pager import paged
 from vally_command_inspect_runs.replay import Replay, ReplaySettings, in_plan_order
@@ -231,12 +232,9 @@ def _after_blank(lines: Iterator[str]) -> Iterator[str]:
 
 def _print_records(chosen: Chosen) -> None:
     """The records as one JSON array, a line each."""
-    write = sys.stdout.write
     separator = "[\n"
     for trials, entries in chosen:
         for _, record in trials.records(entries):
-            write(separator + record_line(record).decode().rstrip("\n"))
-            sys.stdout.flush()
+            write_machine_output(separator + record_line(record).decode().rstrip("\n"))
             separator = ",\n"
-    write("[]\n" if separator == "[\n" else "\n]\n")
-    sys.stdout.flush()
+    write_machine_output("[]\n" if separator == "[\n" else "\n]\n")

@@ -23,6 +23,7 @@ from vally import (
     print_error,
     print_warning,
     use_color,
+    write_machine_output,
 )
 from vally_command_lint.findings import LintReport
 from vally_command_lint.github_actions import annotation_lines, append_summary, is_active, wrapped
@@ -129,8 +130,7 @@ class LintSession:
         if output != "text":
             machine = self._machine(report, project)
             if file is None:
-                sys.stdout.write(machine)
-                sys.stdout.flush()
+                write_machine_output(machine)
             else:
                 self._save(file, machine)
         self._show(report, sys.stderr if output != "text" and file is None else sys.stdout)

@@ -7,7 +7,18 @@ from typing import Any
 
 import click
 
-from vally import CliContext, VallyError, display_options, name_line, pad, plural, print_error, print_warning, run_place
+from vally import (
+    CliContext,
+    VallyError,
+    display_options,
+    name_line,
+    pad,
+    plural,
+    print_error,
+    print_warning,
+    run_place,
+    write_machine_output,
+)
 
 DEFAULT_STORE = "eval-history.db"
 
@@ -53,7 +64,7 @@ def _run(context: CliContext, options: Mapping[str, Any]) -> int:
     try:
         summary = import_directories(store, directories, wanted, on_run=_print_run(context) if as_text else _ignore)
         if not as_text:
-            click.echo(totals_document(store, summary))
+            write_machine_output(totals_document(store, summary) + "\n")
     finally:
         store.close()
     for warning in summary.warnings:

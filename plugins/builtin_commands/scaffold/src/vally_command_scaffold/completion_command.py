@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from vally import CliContext, completion_script, display_options
+from vally import CliContext, completion_script, display_options, write_machine_output
 
 SHELLS = ("bash", "zsh", "fish", "powershell")
 
@@ -25,7 +25,7 @@ def _command(context: CliContext, /, shell: str, install: bool) -> int:
     """
     script = completion_script(shell)
     if not install:
-        click.echo(script, nl=False)
+        write_machine_output(script)
         return 0
     from vally_command_scaffold.files import write
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from vally import CliContext, display_options, plugin_options_for
+from vally import CliContext, display_options, plugin_options_for, write_machine_output
 
 KINDS = ("eval", "config", "experiment", "results")
 
@@ -23,7 +23,7 @@ def _command(context: CliContext, /, kind: str, output_file: str | None) -> int:
     """
     text = schema_text(context, kind)
     if output_file is None:
-        click.echo(text, nl=False)
+        write_machine_output(text)
         return 0
     from vally_command_scaffold.files import create
 

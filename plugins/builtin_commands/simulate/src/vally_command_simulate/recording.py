@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from vally import InvalidRegex, VallyError, atomic_write, compile_regex, plural, print_warning
+from vally import InvalidRegex, VallyError, atomic_write, compile_regex, plural, print_warning, write_machine_output
 from vally_command_simulate.block import json_block, yaml_block
 from vally_command_simulate.overrides import Recorder
 from vally_command_simulate.trajectories import find_trajectory
@@ -33,8 +33,7 @@ def record(context: CliContext, word: str, options: Mapping[str, Any]) -> int:
         raise VallyError("no tool call to record", code="nothing-recorded", hints=(_hint(options["tools"]),))
     text = json_block(overrides) if options["format_"] == "json" else yaml_block(overrides)
     if target is None:
-        sys.stdout.write(text)
-        sys.stdout.flush()
+        write_machine_output(text)
     else:
         target.parent.mkdir(parents=True, exist_ok=True)
         atomic_write(target, text)
