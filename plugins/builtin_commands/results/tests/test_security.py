@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import socket
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from vally.testing import run_cli
 from vally_command_results.server.guard import AllowedHosts
 
 
@@ -156,6 +158,24 @@ def test_an_answer_that_is_known_is_not_sent_again(kit: Any) -> None:
     assert client.get("/api/runs", headers={"If-None-Match": etag}).status_code == 200
 
 
+@pytest.mark.parametrize(
+    "path",
+    ["", "/trajectory", "/raw", "/diff", "/tools", "/artifacts", "/artifacts/out/report.txt"],
+)
+def test_every_answer_about_an_outcome_may_be_known(kit: Any, outcome: str, path: str) -> None:
+    client, address = kit.client("runs"), f"/api/outcomes/{outcome}{path}"
+    etag = client.get(address).headers["etag"]
+    again = client.get(address, headers={"If-None-Match": etag})
+    assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", etag)
+
+
+def test_a_list_of_artifacts_is_another_when_a_file_is(kit: Any, outcome: str) -> None:
+    client, address = kit.client("runs"), f"/api/outcomes/{outcome}/artifacts"
+    etag = client.get(address).headers["etag"]
+    kit.write("runs/one/e/s/m/0/artifacts/out/more.txt", text="more")
+    assert client.get(address, headers={"If-None-Match": etag}).status_code == 200
+
+
 def test_head_is_get_without_a_body(kit: Any) -> None:
     kit.run()
     kit.ingest()
@@ -198,6 +218,23 @@ def test_a_growing_run_appears_without_a_restart(kit: Any, trials: Any) -> None:
     assert kit.get("/outcomes", client)["page"]["total"] == 1
     kit.clock[0] = 2.1
     assert kit.get("/outcomes", client)["page"]["total"] == 3
+
+
+def test_whoever_asks_only_how_the_server_is_hears_of_new_runs(kit: Any, trials: Any) -> None:
+    kit.run(records=trials[:1])
+    client = kit.client("runs")
+    assert kit.get("/health", client)["runCount"] == 1
+    kit.run("runs/two", [{"trajectory": {"output": ""}}])
+    kit.clock[0] = 2.1
+    assert kit.get("/health", client)["runCount"] == 2
+
+
+def test_a_busy_port_is_named(kit: Any) -> None:
+    kit.run()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        result = run_cli(["serve", "runs", "--port", str(port)], cwd=kit.root)
+    assert (result.exit_code, result.stderr.splitlines()[0]) == (1, f"error: 127.0.0.1:{port} is already in use")
 
 
 def test_the_store_is_never_changed_by_reading(kit: Any, outcome: str, tmp_path: Path) -> None:

@@ -92,7 +92,9 @@ def _listening(host: str, port: int) -> Iterator[socket.socket]:
             listener.listen(128)
         except OSError as error:
             busy = getattr(error, "errno", None) in (48, 98, 10048)
-            raise VallyError("is already in use" if busy else str(error.strerror), where=f"{host}:{port}") from error
+            if busy:
+                raise VallyError(f"{host}:{port} is already in use", hints=["--port 0 takes a free one"]) from error
+            raise VallyError(str(error.strerror), where=f"{host}:{port}") from error
         yield listener
 
 

@@ -62,7 +62,10 @@ class Api:
                 return not_modified(etag)
             document = ask(connection)
         headers = {"ETag": etag, "Cache-Control": "no-cache"}
-        return document if isinstance(document, Response) else json_answer(document, headers=headers)
+        if isinstance(document, Response):
+            document.headers.update(headers)
+            return document
+        return json_answer(document, headers=headers)
 
     def _get(self, path: str, model: type[BaseModel], summary: str) -> Callable[[E], E]:
         # The class is for the document; answers are made by hand, which costs less.
@@ -150,7 +153,7 @@ class Api:
                 line = outcomes.raw_line(connection, outcome_id)
                 if len(line) > MAX_RAW:
                     raise QueryError("too_large", 413, f"the record is larger than {MAX_RAW // 1024**2} MiB")
-                return Response(line, media_type="application/json", headers={"Cache-Control": "no-cache"})
+                return Response(line, media_type="application/json")
 
             return self.answer(request, ask)
 
@@ -163,11 +166,16 @@ class Api:
             return self.answer(request, lambda c: outcomes.list_calls(c, outcome_id, query.request))
 
         @self._get("/outcomes/{outcome_id}/artifacts", models.Artifacts, "The files of an outcome")
-        def outcome_artifacts(outcome_id: Id, _: NO_QUERY) -> Response:
+        def outcome_artifacts(request: Request, outcome_id: Id, _: NO_QUERY) -> Response:
             self._site.refresh()
             with self._site.store.reading() as connection:
                 root, _known = self._artifacts(connection, outcome_id)
-            return json_answer(list_artifacts(root), headers={"Cache-Control": "no-cache"})
+            document = list_artifacts(root)
+            # The files are no part of the store, so its version tells nothing of them.
+            etag = etag_of(self._site.version, request.url.path, document)
+            if is_current(request, etag):
+                return not_modified(etag)
+            return json_answer(document, headers={"ETag": etag, "Cache-Control": "no-cache"})
 
         @self._file(
             "/outcomes/{outcome_id}/artifacts/{path:path}", "One file of an outcome", "application/octet-stream"
@@ -231,6 +239,7 @@ class Api:
         @self._get("/health", tables.Health, "How the server is")
         def health(_: NO_QUERY) -> Response:
             site = self._site
+            site.refresh()
             with site.store.reading() as connection:
                 count = connection.scalar(select(func.count()).select_from(schema.runs))
                 version = site.store.data_version(connection)
