@@ -84,6 +84,24 @@ def test_calls_without_an_id_have_no_result(simulate: Simulate) -> None:
     assert (result.exit_code, "a call of 'db-query' has no result and is left out" in result.stderr) == (1, True)
 
 
+def test_integers_that_specs_do_not_hold(simulate: Simulate, tmp_path: Path) -> None:
+    calls = [
+        *called(1, "db-get", {"id": 2**53 - 1}, {"ids": [2**63, 1], "ratio": 0.5, "name": "é"}),
+        *called(2, "db-get", {"filter": [{"id": 2**53}]}, "found"),
+        *called(3, "db-get", {"id": True}, [-(2**53), "x"]),
+    ]
+    result = simulate(calls=calls)
+    assert [(item["arguments"], item["result"]) for item in overrides(result)] == [
+        ({"id": 2**53 - 1}, '{"ids": [9223372036854775808, 1], "ratio": 0.5, "name": "é"}'),
+        ({"id": True}, '[-9007199254740992, "x"]'),
+    ]
+    assert "warning: a call of 'db-get' has a number of more digits than specs hold and is left out" in result.stderr
+    path = tmp_path / "eval.yaml"
+    indented = "".join(f"    {line}\n" for line in result.stdout.splitlines())
+    path.write_text(f"name: e\nstimuli:\n  - name: s\n    prompt: p\n{indented}", encoding="utf-8")
+    assert load_eval_spec(path, host=PluginHost.from_objects()).stimuli[0].simulation
+
+
 def test_the_tools_of_mcp_servers(simulate: Simulate) -> None:
     result = simulate()
     assert overrides(result) == [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from vally import Event, Trajectory
 
 Conflict = Literal["first", "last", "error"]
+_MOST_INTEGER = 2**53 - 1
 SEPARATORS = ("__", "-", "_", ".", "/", ":")
 
 
@@ -84,6 +86,9 @@ class Recorder:
             if server is None:
                 self.warnings.append(f"the server of '{name}' was not recorded; its entry fits every server")
             arguments = event.data.get("arguments")
+            if not _fits_specs(arguments):
+                self.warnings.append(f"a call of '{name}' has a number of more digits than specs hold and is left out")
+                continue
             yield RecordedCall(
                 tool=tool,
                 server=server,
@@ -95,7 +100,8 @@ class Recorder:
         text = result if isinstance(result, str) else compact_json(result)
         data = text.encode("utf-8", "replace")
         if len(data) <= self.max_bytes:
-            return result
+            # Agents get what is no text as its JSON, so the JSON with all the digits is the same to them.
+            return result if _fits_specs(result) else _exact_json(result)
         self.warnings.append(f"a result of '{name}' was cut from {len(data)} to {self.max_bytes} bytes")
         return data[: self.max_bytes].decode("utf-8", "ignore")
 
@@ -127,6 +133,19 @@ def _results(events: Sequence[Event]) -> dict[int, Mapping[str, Any]]:
 
 def _id(event: Event) -> tuple[str | None, str]:
     return event.agent_id, _text(event.data.get("toolCallId"))
+
+
+def _fits_specs(value: object) -> bool:
+    """Whether a spec can hold a value as it is: its integers are those that every reader of JSON keeps."""
+    if isinstance(value, Mapping):
+        return all(_fits_specs(item) for item in value.values())
+    if isinstance(value, (list, tuple)):
+        return all(_fits_specs(item) for item in value)
+    return not isinstance(value, int) or abs(value) <= _MOST_INTEGER
+
+
+def _exact_json(value: object) -> str:
+    return json.dumps(plain_value(value).value, ensure_ascii=False)
 
 
 def _equal(one: Any, other: Any) -> bool:
