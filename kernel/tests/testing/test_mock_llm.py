@@ -138,7 +138,16 @@ def test_names_are_replaced_in_texts_and_in_json() -> None:
         ("!tool t [1]", "must be a JSON object"),
         ("!usage 1", "expected IN OUT [CACHED]"),
         ("!fail 200", "expected an HTTP status"),
-        ("!fail soon", "invalid literal"),
+        ("!fail soon", "expected an HTTP status from 400 to 599, not 'soon'"),
+        ("!fail", "expected an HTTP status from 400 to 599"),
+        ("!fail 500 times=two", "expected times=N, not 'two'"),
+        ("!truncate", "expected a number of pieces"),
+        ("!usage many 1", "expected IN OUT [CACHED], not 'many'"),
+        ("!sleep a while", "expected seconds, not 'a while'"),
+        ("!sleep nan", "expected seconds, not 'nan'"),
+        ("!chunk-delay", "expected seconds"),
+        ("!tools t {}", "there is no '!tools', did you mean 'tool'?"),
+        ("!SAY hello", "there is no '!SAY', did you mean 'say'?"),
         ("!reset now", "'now' is not understood"),
         ("!sleep -1", "expected seconds"),
         ("!grade {", "Expecting property name"),
@@ -149,6 +158,12 @@ def test_a_line_that_cannot_be_understood_is_quoted(server: MockLlm, line: str, 
     assert reply.status == 400
     assert reply.body["error"]["message"].startswith(f"script line '{line}': ")
     assert problem in reply.body["error"]["message"]
+
+
+@pytest.mark.parametrize("line", ["![image](x.png)", "!important", "!ab c", "!day", "!", "! say x", "!tool: x"])
+def test_other_lines_may_begin_like_those_of_a_script(server: MockLlm, line: str) -> None:
+    assert said(chat(server, line))["content"] == "I have no script."
+    assert said(chat(server, f"{line}\n!say hello"))["content"] == "hello"
 
 
 def test_token_counts_are_scripted_or_estimated(server: MockLlm) -> None:

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from vally.text.suggest import did_you_mean
+
 NO_SCRIPT = "I have no script."
 DEFAULT_TEXT = "done"
 
-_LINE = re.compile(
-    r"^[ \t]*!(tool|also|say|reason|usage|grade|sleep|chunk-delay|fail|malformed|truncate|reset)"
-    r"(?:[ \t]+(.*?))?[ \t\r]*$",
-    re.MULTILINE,
+_WORDS = (
+    *("tool", "also", "say", "reason", "usage", "grade", "sleep", "chunk-delay"),
+    *("fail", "malformed", "truncate", "reset"),
 )
+_LINE = re.compile(rf"^[ \t]*!({'|'.join(_WORDS)})(?:[ \t]+(.*?))?[ \t\r]*$", re.MULTILINE)
+_OTHER_LINE = re.compile(r"^[ \t]*!([A-Za-z][A-Za-z-]*)(?![^ \t\r\n]).*$", re.MULTILINE)
+_SHORTEST_MISSPELT = 4
+_NUMBERED = {"fail": "an HTTP status from 400 to 599", "truncate": "a number of pieces"}
 _OPTION = re.compile(r"(times|retry-after)=(.+)")
 _NAME = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_.-]*)\}")
 
@@ -82,12 +88,26 @@ class Script:
 
 
 def has_script(text: str) -> bool:
-    """Whether a message has a line of a script."""
-    return _LINE.search(text) is not None
+    """Whether a message has a line of a script, or one that is meant to be."""
+    return _LINE.search(text) is not None or _misspelt(text) is not None
+
+
+def _misspelt(text: str) -> str | None:
+    """What is wrong with a line that is nearly one of a script; prompts may hold other lines that start with `!`."""
+    for match in _OTHER_LINE.finditer(text):
+        word = match[1].lower()
+        if match[1] in _WORDS or (word not in _WORDS and len(word) < _SHORTEST_MISSPELT):
+            continue
+        if (hint := did_you_mean(word, _WORDS)) is not None:
+            return f"script line '{match[0].strip()[:200]}': there is no '!{match[1]}', {hint}"
+    return None
 
 
 def parse_script(text: str, values: Mapping[str, str]) -> Script:
     """Read the script of a message with `${NAME}` replaced by `values`; raises `ScriptError`."""
+    problem = _misspelt(text)
+    if problem is not None:
+        raise ScriptError(problem)
     reader = _Reader(values)
     for match in _LINE.finditer(text):
         reader.read(match[1], match[2] or "", match[0].strip())
@@ -107,7 +127,7 @@ class _Reader:
         """Read one line."""
         try:
             self._read(word, rest)
-        except (ValueError, IndexError) as error:
+        except ValueError as error:
             raise ScriptError(f"script line '{line[:200]}': {error}") from error
 
     def script(self) -> Script:
@@ -166,26 +186,34 @@ def _escaped(value: str) -> str:
 
 
 def _counts(text: str) -> list[int]:
-    numbers = [int(word) for word in text.split()]
-    if not 2 <= len(numbers) <= 3 or min(numbers) < 0:
+    words = text.split()
+    if not 2 <= len(words) <= 3:
         raise ValueError("expected IN OUT [CACHED]")
-    return numbers
+    return [_count(word, "IN OUT [CACHED]") for word in words]
+
+
+def _count(word: str, expected: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,15}", word):
+        raise ValueError(f"expected {expected}, not '{word}'")
+    return int(word)
 
 
 def _seconds(text: str) -> float:
-    seconds = float(text)
-    if not 0 <= seconds <= 86_400:
-        raise ValueError("expected seconds")
+    seconds = float(text) if re.fullmatch(r"[0-9]{1,5}(\.[0-9]*)?|\.[0-9]+", text) else math.inf
+    if seconds > 86_400:
+        raise ValueError(f"expected seconds, not '{text}'" if text else "expected seconds")
     return seconds
 
 
 def _fault(word: str, text: str) -> Fault:
     words = text.split()
     fault = Fault(kind=word)
-    if word in ("fail", "truncate"):
-        fault = replace(fault, value=max(0, int(words.pop(0))))
+    if expected := _NUMBERED.get(word):
+        if not words:
+            raise ValueError(f"expected {expected}")
+        fault = replace(fault, value=_count(words.pop(0), expected))
     if word == "fail" and not 400 <= fault.value <= 599:
-        raise ValueError("expected an HTTP status from 400 to 599")
+        raise ValueError(f"expected {expected}, not '{fault.value}'")
     while words and (option := _OPTION.fullmatch(words[0])):
         fault = _with_option(fault, option[1], option[2])
         words.pop(0)
@@ -196,5 +224,5 @@ def _fault(word: str, text: str) -> Fault:
 
 def _with_option(fault: Fault, name: str, value: str) -> Fault:
     if name == "times":
-        return replace(fault, times=int(value))
+        return replace(fault, times=_count(value, "times=N"))
     return replace(fault, retry_after=_seconds(value))
