@@ -509,3 +509,8 @@ def test_any_shape_gives_findings_and_no_exception(work: Any, root: dict[str, An
     for item in work(text, params={"X": "1"}).diagnostics:
         assert "\n" not in item.message
         assert item.line is not None or item.code == "more-diagnostics"
+
+
+@pytest.mark.parametrize("opening", ["[", "{", "[{a: ", "- ", "? "])
+def test_nesting_without_an_end_is_a_limit(work: Any, opening: str) -> None:
+    assert work(f"metadata:\n  {opening * 20_000}\n").codes == ["yaml-limit"]

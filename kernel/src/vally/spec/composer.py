@@ -99,6 +99,10 @@ class Composer:
         context = getattr(error, "context", None)
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
         node = Node(self.source, self.first_line + mark.line, mark.column + 1) if mark else Node(self.source, 1, 1)
+        if "maximum nesting depth" in problem:
+            # The scanner looks for a key's colon further ahead than the parser has come.
+            self._report("yaml-limit", node)
+            return
         text = f"{context}, {problem}" if context else problem
         hint = _ESCAPE_HINT if "unknown escape" in problem else None
         self._report("yaml-syntax", node, hint=hint, text=self.mask.restore(text)[0])
