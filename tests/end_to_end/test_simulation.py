@@ -211,6 +211,31 @@ def test_a_judge_that_fails_ends_the_trial_as_an_error(project: ProjectBuilder) 
     info = result.records[0]["errorInfo"]
     assert (info["code"], info["retryable"]) == ("simulated-user-failed", True)
     assert result.records[0]["error"] == "simulated user: nobody there"
+    assert [item["content"] for item in events(result, "user_message")] == ["Start."]
+
+
+@pytest.mark.parametrize(("status", "retryable"), [(401, False), (500, True)])
+def test_a_model_that_refuses_the_user_is_asked_again_where_that_may_help(
+    status: int, retryable: bool, project: ProjectBuilder
+) -> None:
+    with MockLlm() as server:
+        defaults = {"judge_provider": {"type": "openai", "baseUrl": server.url}, "executor": "mock"}
+        user = {"goal": f"Get it.\n!fail {status} retry-after=0", "model": "m"}
+        result = run(project, "Start.", [], "--skip-grade", user=user, names=(), defaults=defaults)
+    info = result.records[0]["errorInfo"]
+    assert (info["code"], info["retryable"]) == ("simulated-user-failed", retryable)
+
+
+def test_the_time_ends_while_the_user_is_asked(project: ProjectBuilder) -> None:
+    with MockLlm() as server:
+        provider = {"judge_provider": {"type": "openai", "baseUrl": server.url}}
+        defaults = {**provider, "executor": "mock", "timeout": "1s"}
+        user = {"goal": "Get it.\n!sleep 60", "model": "m"}
+        result = run(project, "Start.", [], "--skip-grade", user=user, names=(), defaults=defaults)
+    record = result.records[0]
+    assert record["trajectory"]["endReason"] == "agent_timeout"
+    (warning,) = record["warnings"]
+    assert warning.startswith("the time was over while the model of the simulated user was asked for ")
 
 
 def test_a_simulated_user_by_a_model_server(project: ProjectBuilder, monkeypatch: pytest.MonkeyPatch) -> None:

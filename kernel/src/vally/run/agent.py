@@ -90,7 +90,7 @@ class _Call:
 def _finished(call: _Call, options: ExecutorOptions) -> Trajectory:
     from vally.model.metrics import settle_metrics
     from vally.model.trajectory import Trajectory
-    from vally.run.simulation.simulated_user import with_iteration_cap
+    from vally.run.simulation.simulated_user import warn_of_waiting, with_iteration_cap
     from vally.run.simulation.tool_overrides import mark_simulated
 
     cancelled = options.stop.reason == "cancelled"
@@ -107,6 +107,7 @@ def _finished(call: _Call, options: ExecutorOptions) -> Trajectory:
         )
     if cancelled and call.value.end_reason in ("cancelled", None):
         raise TrialSkipped("cancelled", trajectory=call.value)
+    warn_of_waiting(call.value, options.simulated_user, options.warn)
     value = with_iteration_cap(mark_simulated(call.value, options.trial_dir), options.simulated_user)
     # Metrics are counted by the kernel; of those an executor reports only the wall time and further keys count.
     return value.model_copy(update={"metrics": settle_metrics(value.metrics, value.events)})

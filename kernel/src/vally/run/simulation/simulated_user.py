@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from vally.errors import ExecutorError, JudgeError
+from vally.run.endpoint_error import EndpointError
 from vally.run.judging import JudgeRequest, ToolSchema
 from vally.text.display import clip_middle
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from vally.model.evalspec import Stimulus
     from vally.model.trajectory import Event, Trajectory
     from vally.run.inputs import JudgeClient
@@ -62,6 +66,12 @@ class JudgeUser:
     cap_reached: bool = field(default=False, init=False)
     """Whether as many messages were sent as may be, before the user was done."""
     _sent: int = field(default=0, init=False)
+    _asked_at: float | None = field(default=None, init=False)
+
+    @property
+    def unanswered_s(self) -> float | None:
+        """Since when, in seconds, its model is asked for a message that did not come; None when it is not asked."""
+        return None if self._asked_at is None else time.monotonic() - self._asked_at
 
     async def next_message(self, events: Sequence[Event]) -> str | None:
         """The next message; None when the user is done. Raises `ExecutorError` when the model does not answer."""
@@ -86,14 +96,15 @@ class JudgeUser:
             check=_problem,
             seed=self.seed,
         )
+        self._asked_at = time.monotonic()
         try:
             reply = await self.judge.judge(request)
         except JudgeError as error:
+            self._asked_at = None
             raise ExecutorError(
-                f"simulated user: {error}",
-                code="simulated-user-failed",
-                retryable=error.kind in ("transport", "timeout"),
+                f"simulated user: {error}", code="simulated-user-failed", retryable=_may_pass(error)
             ) from error
+        self._asked_at = None
         return reply.args
 
     def _situation(self, events: Sequence[Event]) -> str:
@@ -102,6 +113,12 @@ class JudgeUser:
         if persona:
             parts.append(f"# Who the user is\n\n{persona}")
         return "\n\n".join([*parts, "# Conversation", *_conversation(events)])
+
+
+def _may_pass(error: JudgeError) -> bool:
+    """Whether asking again may help: not where an endpoint refused, such as credentials."""
+    cause = error.__cause__
+    return error.kind in ("transport", "timeout") and not (isinstance(cause, EndpointError) and not cause.retryable)
 
 
 def _conversation(events: Sequence[Event]) -> list[str]:
@@ -126,6 +143,13 @@ def _problem(args: Mapping[str, object]) -> str | None:
     if status == CONTINUE and not (isinstance(message, str) and message.strip()):
         return "message must be the text of the user"
     return None
+
+
+def warn_of_waiting(trajectory: Trajectory, user: object, warn: Callable[[str], None]) -> None:
+    """Tell that the time of the agent ended while it was the user's turn."""
+    unanswered = getattr(user, "unanswered_s", None)
+    if trajectory.end_reason == "agent_timeout" and isinstance(unanswered, float):
+        warn(f"the time was over while the model of the simulated user was asked for {unanswered:.1f} s")
 
 
 def with_iteration_cap(trajectory: Trajectory, user: object) -> Trajectory:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
 
 from vally import (
+    AgentLimit,
     ExecutorError,
     ExecutorOptions,
+    SimulatedUser,
     Stimulus,
     Trajectory,
     TrajectoryBuilder,
@@ -45,6 +48,7 @@ class _Session:
         self._fixture = fixture
         # What a fixture says about skills is all there is to say.
         self._builder = TrajectoryBuilder(stimulus, options, executor="mock", skill_events=True)
+        self._limit = AgentLimit(options)
         self._soft_deadline = _soft_deadline(options)
 
     async def play(self) -> Trajectory:
@@ -55,9 +59,10 @@ class _Session:
             if await self._stopped_during(step.delay_ms / 1000):
                 return self._finished(self._builder.finish_stopped())
             self._act(step, prompts[turn], turn)
-            if turn == len(prompts) - 1 and (more := await self._simulated_prompt()) is not None:
-                prompts.append(more)
+            in_time = turn < len(prompts) - 1 or await self._simulated(prompts)
             await self._options.on_turn_complete(TurnComplete(turn, turn == len(prompts) - 1))
+            if not in_time:
+                return self._finished(self._builder.finish_stopped())
             turn += 1
         return self._finished(self._scripted(step))
 
@@ -99,9 +104,19 @@ class _Session:
             self._builder.assistant_message(text)
         self._builder.turn_end()
 
-    async def _simulated_prompt(self) -> str | None:
+    async def _simulated(self, prompts: list[str]) -> bool:
+        """Let a simulated user go on, when there is one; false when the time was over first."""
         user = self._options.simulated_user
-        return None if user is None else await user.next_message(self._builder.events)
+        return user is None or await self._limit.run(partial(self._ask, user, prompts))
+
+    async def _ask(self, user: SimulatedUser, prompts: list[str]) -> None:
+        try:
+            more = await user.next_message(self._builder.events)
+        except ExecutorError as error:
+            error.trajectory = self._builder.finish("error")
+            raise
+        if more is not None:
+            prompts.append(more)
 
     def _scripted(self, last: Step) -> Trajectory:
         """The finished trajectory with what the fixture says about the whole of it."""
