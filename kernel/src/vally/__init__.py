@@ -116,6 +116,7 @@ _NAMES = {
     "vally.run.library": "stimulus_of",
     "vally.run.linting": "lint",
     "vally.run.lock": "RunLock is_being_written",
+    "vally.run.mcp_watch": "McpWatch",
     "vally.run.offered_skills": "check_offered_skills",
     "vally.run.optional_parameters": "OptionalParameters",
     "vally.run.agent_network": (

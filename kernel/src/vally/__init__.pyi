@@ -264,6 +264,7 @@ from vally.run.library import stimulus_of as stimulus_of
 from vally.run.linting import lint as lint
 from vally.run.lock import RunLock as RunLock
 from vally.run.lock import is_being_written as is_being_written
+from vally.run.mcp_watch import McpWatch as McpWatch
 from vally.run.offered_skills import check_offered_skills as check_offered_skills
 from vally.run.optional_parameters import OptionalParameters as OptionalParameters
 from vally.run.plan import EvalPlan as EvalPlan

@@ -489,13 +489,16 @@ def stdio(name: str, *args: str, **fields: Any) -> dict[str, McpServer]:
     return {name: McpServer(name=name, type="stdio", command=sys.executable, args=args, **fields)}
 
 
+UP = "print('{}', flush=True)"
+
+
 async def test_mcp_servers_are_told_and_started_in_their_place(
     execute: Any, agent: Any, heard: Any, tmp_path: Path, work_dir: Path
 ) -> None:
     (tmp_path / "place").mkdir()
-    code = "import os; open('here', 'w').write(os.environ['A']); import sys; sys.stdin.read()"
+    code = f"import os; open('here', 'w').write(os.environ['A']); {UP}; import sys; sys.stdin.read()"
     servers = stdio("calc", "-c", code, env={"A": "b c"}, cwd=str(tmp_path / "place"))
-    wait = f"for i in $(seq 200); do test -e {tmp_path}/place/here && break; sleep 0.05; done"
+    wait = f"for i in $(seq 200); do find {tmp_path} -name mcp-0.up | grep -q . && break; sleep 0.05; done"
     trajectory = await execute({"command": agent([{"servers": 1}, {"shell": wait}, said("Ok.")])}, mcp_servers=servers)
     assert trajectory.output == "Ok."
     assert (tmp_path / "place" / "here").read_text() == "b c"
@@ -522,16 +525,42 @@ async def test_an_mcp_server_that_fails_unnoticed_by_the_agent(execute: Any, age
         await execute({"command": agent([{"servers": 1}, {"shell": "sleep 0.5"}, said("Ok.")])}, mcp_servers=servers)
 
 
-async def test_an_mcp_server_that_ends_later_is_worth_a_warning(execute: Any, agent: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("timeout_ms", "limit_ms", "step", "told"),
+    [
+        (300, None, {"sleep": 600}, "within 0.3s"),
+        (None, 1000, {"sleep": 600}, "before the time was over"),
+        (None, None, {"shell": "sleep 0.5"}, "before the agent was done"),
+    ],
+)
+async def test_an_mcp_server_that_does_not_come_up(
+    execute: Any, agent: Any, timeout_ms: int | None, limit_ms: int | None, step: Any, told: str
+) -> None:
+    servers = stdio("calc", "-c", "import time; print('wait', flush=True); time.sleep(600)", timeout_ms=timeout_ms)
+    command = {"command": agent([{"servers": 1}, step, said("Ok.")])}
+    with pytest.raises(ExecutorError) as caught:
+        await execute(command, mcp_servers=servers, max_agent_duration_ms=limit_ms)
+    assert caught.value.message == f"MCP server 'calc' failed: it did not come up {told}"
+    assert (caught.value.code, caught.value.retryable) == ("mcp-server-failed", False)
+
+
+@pytest.mark.parametrize("turn", [0, 1])
+async def test_an_mcp_server_that_ends_later_is_worth_a_warning(
+    execute: Any, agent: Any, tmp_path: Path, turn: int
+) -> None:
     warnings: list[str] = []
-    wait = f"import os, time\nwhile not os.path.exists({str(tmp_path / 'end')!r}): time.sleep(0.02)\nexit('tired')"
-    later = [{"shell": f"touch {tmp_path}/end; sleep 1"}, said("Two.")]
-    command = agent([{"servers": 1}, said("One.")], later)
+    end = tmp_path / "end"
+    wait = f"import os, time\n{UP}\nwhile not os.path.exists({str(end)!r}): time.sleep(0.02)\nexit('tired')"
+    seen = f"find {tmp_path} -name mcp-0.exit | grep -q ."
+    last = {"shell": f"touch {end}; for i in $(seq 200); do {seen} && break; sleep 0.05; done"}
+    prompts: list[list[dict[str, Any]]] = [[{"servers": 1}, said("One.")], [said("Two.")]]
+    prompts[turn].append(last)
+    command = agent(*prompts)
     trajectory = await execute(
         {"command": command}, "one", "two", mcp_servers=stdio("calc", "-c", wait), warn=warnings.append
     )
     assert trajectory.output == "Two."
-    assert warnings == ["MCP server 'calc' failed: it ended with exit code 1: tired"]
+    assert warnings == ["MCP server 'calc' ended while the agent worked: it ended with exit code 1: tired"]
 
 
 @pytest.mark.parametrize("kind", ["http", "sse"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -44,6 +45,74 @@ async def test_dx_3_a_result_that_is_an_error(execute: Execute, says: Callable[.
     assert (error.code, error.retryable, error.message) == ("provider-error", False, "API Error: 400 no")
     assert error.details is not None
     assert (error.details["status"], error.details["exitCode"]) == (400, 1)
+
+
+def starts(agent: Agent, *, ends: str = "") -> str:
+    """An agent that starts the server that it is told of, and says what it hears from it."""
+    return agent(
+        "import json, subprocess, sys, time\n"
+        "(told,) = json.load(open(sys.argv[1]))['mcpServers'].values()\n"
+        "server = subprocess.Popen([told['command'], *told['args']], stdin=-1, stdout=-1, text=True)\n"
+        f"{ends}\n"
+        "print(server.stdout.readline(), end='', flush=True)\n"
+        "server.stdin.close()\n"
+        "server.wait()\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "fields", "told"),
+    [
+        ("sys.exit('no database')", {}, "it ended with exit code 1: no database"),
+        ("print('a line', flush=True); time.sleep(600)", {"timeout_ms": 300}, "it did not come up within 0.3s"),
+        ("", {"cwd": "/no/such/place"}, "it ended with exit code 1: "),
+    ],
+)
+async def test_an_mcp_server_that_does_not_come_up(
+    execute: Execute, agent: Agent, code: str, fields: dict[str, Any], told: str
+) -> None:
+    server = McpServer(
+        name="calc", type="stdio", command=sys.executable, args=("-c", f"import sys, time; {code}"), **fields
+    )
+    config = {"command": [starts(agent, ends="time.sleep(600)"), "{mcp_config}"]}
+    error = await error_of(execute, config, mcp_servers={"calc": server})
+    assert error.message.startswith(f"MCP server 'calc' failed: {told}")
+    assert (error.code, error.retryable) == ("mcp-server-failed", False)
+
+
+@pytest.mark.parametrize(("code", "warned"), [("sys.stdin.read()", False), ("sys.exit('tired')", True)])
+async def test_an_mcp_server_that_ends_later(execute: Execute, agent: Agent, code: str, warned: bool) -> None:
+    warnings: list[str] = []
+    server = McpServer(
+        name="calc",
+        type="stdio",
+        command=sys.executable,
+        args=("-c", f"import sys; print('{{}}', flush=True); {code}"),
+    )
+    wait = "server.wait(60); time.sleep(2)" if warned else ""
+    config = {"command": [starts(agent, ends=wait), "{mcp_config}"]}
+    trajectory = await execute(config, mcp_servers={"calc": server}, warn=warnings.append)
+    assert trajectory.output == "{}\n"
+    ended = "MCP server 'calc' ended while the agent worked: it ended with exit code 1: tired"
+    assert warnings == ([ended] if warned else [])
+
+
+@pytest.mark.parametrize("cut", [0, 1, 2])
+async def test_an_output_that_breaks_off_is_no_answer(execute: Execute, says: Callable[..., str], cut: int) -> None:
+    lines = [
+        {"type": "tool_use", "tool_name": "t", "tool_id": "1", "parameters": {}},
+        {"type": "tool_result", "tool_id": "1", "status": "success", "output": "x" * 100},
+        {"type": "message", "role": "assistant", "content": "Done."},
+        {"type": "result", "status": "success"},
+    ]
+    written = [*lines[: 3 - cut], json.dumps(lines[3 - cut])[:20]]
+    config = {"command": [says(*written)], "dialect": "gemini"}
+    if cut == 0:  # only what ends the turn is missing
+        assert (await execute(config)).end_reason == "completed"
+        return
+    error = await error_of(execute, config)
+    assert error.message == "the agent ended in order, but its output breaks off in the middle of a turn"
+    assert (error.code, error.retryable) == ("agent-protocol", False)
 
 
 async def test_dx_5_an_error_after_a_tool_call(execute: Execute, says: Callable[..., str]) -> None:
@@ -171,7 +240,8 @@ async def test_a_copy_of_a_skill_that_is_read_counts(execute: Execute, says: Cal
     offered = Skill(name="greeter", description="", path=path, raw_content="", frontmatter={})
     command = "cat .agents/skills/greeter/SKILL.md"
     item = {"id": "1", "type": "command_execution", "command": command, "exit_code": 0, "status": "completed"}
-    config = {"command": [says({"type": "item.completed", "item": item})], "dialect": "codex"}
+    lines = ({"type": "item.completed", "item": item}, {"type": "turn.completed"})
+    config = {"command": [says(*lines)], "dialect": "codex"}
     trajectory = await execute({**config, "skillsDir": ".agents/skills"}, skills=(offered,))
     (found,) = [event.data for event in trajectory.events if event.type == "skill_activation"]
     assert found["name"] == "greeter"

@@ -66,9 +66,12 @@ async def test_every_placeholder(
     expected = [work_dir, trial, "m", "low", trial_id, trial / "usage-0.json", "0", trial / "prompt-0.txt"]
     assert values == [f"<{value}>" for value in expected]
     assert (trial / "prompt-0.txt").read_text() == "what to do"
-    assert json.loads(Path(mcp).read_text()) == {
+    told = json.loads(Path(mcp).read_text())
+    # A shell before the server notices what becomes of it.
+    assert told["mcpServers"]["calc"].pop("args")[-2:] == ["/bin/calc", "-x"]
+    assert told == {
         "mcpServers": {
-            "calc": {"type": "stdio", "command": "/bin/calc", "args": ["-x"], "env": {"A": "1"}, "cwd": "/w"},
+            "calc": {"type": "stdio", "command": "/bin/sh", "env": {"A": "1"}, "cwd": "/w"},
             "web": {"type": "http", "url": "http://127.0.0.1:1", "headers": {"H": "v"}, "tools": ["t"]},
         }
     }

@@ -33,7 +33,7 @@ from vally_executor_acp.failures import (
 from vally_executor_acp.permissions import cancelled, is_allowed, outcome
 from vally_executor_acp.prompts import blocks
 from vally_executor_acp.quirks import Quirks, quirks_of
-from vally_executor_acp.servers import Servers, ServerWatch
+from vally_executor_acp.servers import Servers
 from vally_executor_acp.skills import offered_places
 from vally_executor_acp.updates import Updates
 from vally_executor_acp.usage import Tokens, read_model, read_tokens
@@ -76,7 +76,7 @@ class Session:
         self._limit = AgentLimit(options)
         self._quirks = Quirks()
         self._updates = Updates(self._builder, self._quirks)
-        self._stopping = self._warned = False
+        self._stopping = False
         self._used: Tokens | None = None
         self._spent = 0.0
         self._agent: Agent | None = None
@@ -146,7 +146,7 @@ class Session:
         self._updates = Updates(self._builder, self._quirks)
         with anyio.move_on_after(parse_duration(self._config.init_timeout) / 1000) as scope:
             try:
-                told = await agent.request("session_new", self._new_session())
+                told = await self.servers.watch.run(partial(agent.request, "session_new", self._new_session()))
                 self._id = _session_id(told)
                 agent.listen(self._id, self)
                 await self._set_mode(agent, told)
@@ -236,29 +236,24 @@ class Session:
         return _ENDS.get(str(reason), TURN_DONE)
 
     async def _prompt(self, agent: Agent, sent: list[dict[str, Any]], *, first: bool) -> Params:
-        """Send a prompt and wait for its end; a stop cancels it, and its last updates are still heard.
-
-        An MCP server that ends during the first prompt has not come up; one that ends later is only worth a warning.
-        """
+        """Send a prompt and wait for its end; a stop cancels it, and its last updates are still heard."""
         response: Params = {}
         failure: Exception | None = None
+        watch = self.servers.watch
+        ask = partial(agent.request, "session_prompt", {"sessionId": self._id, "prompt": sent})
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._stop_prompt, agent, tasks.cancel_scope)
-            servers = ServerWatch(self.servers, tasks.cancel_scope)
-            if first:
-                tasks.start_soon(servers.run)
             try:
-                response = await agent.request("session_prompt", {"sessionId": self._id, "prompt": sent})
-                if first:
-                    await servers.look_twice()
-            except (acp.RequestError, ConnectionError) as error:
+                response = await watch.run(ask)
+            except (acp.RequestError, ConnectionError, ExecutorError) as error:
                 failure = error
             tasks.cancel_scope.cancel()
-        if servers.error is not None:
-            raise servers.error
-        if not first and await servers.look() and not self._warned:
-            self._warned = True
-            self._options.warn(str(servers.error))
+        if isinstance(failure, ExecutorError):
+            raise failure
+        if first and failure is None:
+            await watch.check_up("before the time was over" if self._stopping else "before the agent was done")
+        for line in await anyio.to_thread.run_sync(watch.ended):
+            self._options.warn(line)
         if failure is not None and not self._stopping:
             raise failure
         return response

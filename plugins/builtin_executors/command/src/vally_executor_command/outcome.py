@@ -22,6 +22,7 @@ _NO_LOGIN = re.compile(
     r"not logged in|run /login|gh auth login|no authentication information|set an auth method|login required",
     re.IGNORECASE,
 )
+_ACTS = frozenset({"assistant_message", "tool_call", "tool_result"})
 _NOT_STARTABLE = frozenset({"ENOENT", "EACCES", "ENOEXEC", "ENOTDIR", "EPERM"})
 
 
@@ -57,7 +58,7 @@ def failure_of(
         message = f"the agent was ended by {done.signal}{_last_line(stderr)}"
         return Failure(message=message, code="agent-crashed", retryable=True, details=details)
     if done.returncode in config.success_exit_codes and parsed.error is None:
-        return _unreadable(parsed, config.dialect, details)
+        return _unreadable(parsed, config.dialect, details) or _broken_off(parsed, details)
     if parsed.end_reason is not None and parsed.error is None:
         return None
     details["exitCode"] = done.returncode
@@ -119,6 +120,15 @@ def _unreadable(parsed: ParsedTurn, dialect: str, details: Mapping[str, object])
     what = f"output that is not of dialect '{dialect}'" if parsed.unreadable else "no output"
     more = {**details, "line": parsed.unreadable}
     return Failure(message=f"the agent ended in order with {what}", code="agent-protocol", details=more)
+
+
+def _broken_off(parsed: ParsedTurn, details: Mapping[str, object]) -> Failure | None:
+    """An output that ends before the answer: programs may end in order before all they wrote is through the pipe."""
+    acts = [event.type for event in parsed.events if event.type in _ACTS and event.agent_id is None]
+    if not parsed.unfinished or parsed.end_reason is not None or acts[-1:] in ([], ["assistant_message"]):
+        return None
+    message = "the agent ended in order, but its output breaks off in the middle of a turn"
+    return Failure(message=message, code="agent-protocol", details=details)
 
 
 def tail(content: bytes) -> str:

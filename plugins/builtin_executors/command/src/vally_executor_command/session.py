@@ -15,6 +15,7 @@ from vally import (
     Completed,
     ExecutorError,
     ExecutorOptions,
+    McpWatch,
     Process,
     ProcessStartError,
     Stimulus,
@@ -52,7 +53,12 @@ class Session:
     ) -> None:
         self._config = config
         self._stimulus = stimulus
-        self._options = options
+        self._servers = McpWatch(options.trial_dir)
+        watched = {
+            name: self._servers.put_before(server, options.work_dir) for name, server in options.mcp_servers.items()
+        }
+        self._options = options = replace(options, mcp_servers=watched)
+        self._lost_server: ExecutorError | None = None
         self._running = running
         with_copies = replace(options, skills=known_skills(config, options))
         self._builder = TrajectoryBuilder(stimulus, with_copies, executor="command", version=version)
@@ -99,6 +105,7 @@ class Session:
         # Long outputs take a while, during which other trials should go on.
         parsed = await anyio.to_thread.run_sync(self._parse, turn, done, arrivals)
         self._take(parsed)
+        await self._check_servers(turn, done)
         stderr = self._options.redact(tail(done.stderr))
         failure = (
             refusal_of(parsed, stderr, self._config.dialect)
@@ -110,6 +117,23 @@ class Session:
         if done.timed_out:
             return self._builder.finish_stopped()
         return None if parsed.end_reason is None else self._builder.finish(parsed.end_reason)
+
+    async def _check_servers(self, turn: int, done: Completed) -> None:
+        """Raise `ExecutorError` when a server has not come up; tell of those that failed later."""
+        try:
+            if self._lost_server is not None:
+                raise self._lost_server
+            if turn == 0:
+                await self._servers.check_up(
+                    "before the time was over" if done.timed_out else "before the agent was done"
+                )
+        except ExecutorError as error:
+            raise self._error(error) from None
+        for line in await anyio.to_thread.run_sync(partial(self._servers.ended, by_now=False)):
+            self._options.warn(line)
+
+    async def _wait_server(self) -> None:
+        self._lost_server = await self._servers.wait_failed()
 
     def _parse(self, turn: int, done: Completed, arrivals: Arrivals) -> ParsedTurn:
         in_order = not done.timed_out and done.returncode in self._config.success_exit_codes
@@ -191,7 +215,7 @@ class Session:
         return process
 
     async def _first_of(self, too_much: Callable[[], Awaitable[object]]) -> None:
-        """Return when the agent's time is over, or when it has written too much."""
+        """Return when the agent's time is over, it has written too much, or an MCP server does not come up."""
         async with anyio.create_task_group() as tasks:
 
             async def end_after(wait: Callable[[], Awaitable[object]]) -> None:
@@ -200,6 +224,7 @@ class Session:
 
             tasks.start_soon(end_after, self._limit.wait)
             tasks.start_soon(end_after, too_much)
+            tasks.start_soon(end_after, self._wait_server)
 
     def _take(self, parsed: ParsedTurn) -> None:
         for event in parsed.events:
