@@ -327,3 +327,19 @@ def test_a_name_pairs_however_its_letters_are_composed(kit: Comparisons) -> None
     kit.side("b.jsonl", {"cafe\u0301": [2]})
     record = kit.compared()
     assert (record["summary"]["trialCount"], record["unmatchedBaseline"]) == (1, [])
+
+
+def test_a_workflow_gets_a_table(kit: Comparisons) -> None:
+    kit.side("a|b.jsonl", {"s1": [1, 1], "s2": [1, 9], "gone": [1]})
+    kit.side("c.jsonl", {"s1": [2, 2], "s2": [2, 2]})
+    environ = {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(kit.root / "summary.md")}
+    words = ("--baseline", "a|b.jsonl", "--treatment", "c.jsonl")
+    result = kit.compare(*words, judge=kit.fails_on_nines, env=environ)
+    assert result.exit_code == 0, result.stderr
+    heading, empty, head, _, row, *end = (kit.root / "summary.md").read_text().split("\n")
+    assert (heading, empty, end) == ("## Comparison (judge gpt-5.6-terra)", "", ["", ""])
+    assert head == "| Baseline | Treatment | Eval | Mean | 95% CI | W/T/L | Errored | Unmatched | Verdict |"
+    assert row == "| a\\|b.jsonl | c.jsonl | – | +0.40 | [+0.40, +0.40] | 3/0/0 | 1 | 1 | Credibly better |"
+    before = (kit.root / "summary.md").read_text()
+    kit.compare(*words, env={**environ, "GITHUB_ACTIONS": ""})
+    assert (kit.root / "summary.md").read_text() == before

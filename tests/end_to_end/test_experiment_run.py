@@ -268,6 +268,17 @@ def test_compare_asks_the_judge_and_fills_the_report(kit: Experiments) -> None:
     )
 
 
+@pytest.mark.parametrize(("words", "tables"), [((), 1), (("--no-step-summary",), 0)])
+def test_a_workflow_gets_the_comparison_too(kit: Experiments, words: tuple[str, ...], tables: int) -> None:
+    kit.make({"plain": "wrong", "skilled": "right"})
+    path = kit.root / "summary.md"
+    environ = {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(path)}
+    kit.run("--compare", *words, plugins=[ScriptedJudge(by_answer).record()], env=environ)
+    text = path.read_text() if path.exists() else ""
+    assert text.count("## Vally eval results") == text.count("## Comparison (judge ") == tables
+    assert text.count("| plain | skilled | first/eval.yaml | +1.00 |") == tables
+
+
 def test_comparisons_leave_contaminated_arms_out(kit: Experiments) -> None:
     kit.make({"plain": "wrong", "skilled": "right"})
     kit.fixture("skilled", "one", metadata={"otherSkills": ["foreign"]})

@@ -43,6 +43,7 @@ from vally_command_compare.pairing import Pairing, pair_sides
 from vally_command_compare.report import report_lines
 from vally_command_compare.settings import ChosenJudge, judge_settings, recorded_defaults, rubrics_of
 from vally_command_compare.sides import METRICS, Side, read_side
+from vally_command_compare.step_summary import add_to_step_summary
 from vally_command_compare.summary import comparison_record
 from vally_command_compare.wording import differences_of_repeats, regressed
 
@@ -62,6 +63,7 @@ class CompareSession:
         self._options = options
         self._min_effect: float = options["min_effect"]
         self._records: list[dict[str, Any]] = []
+        self._judges: list[str] = []
         self._failed: list[str] = []
         self._specs: Sequence[EvalSpec] = ()
 
@@ -80,6 +82,9 @@ class CompareSession:
         if not self._records:
             raise VallyError("there is nothing to compare", hints=["no variant has trials that pair with the baseline"])
         self._write()
+        problem = add_to_step_summary(self._records, self._judges, self._context.environ, self._min_effect)
+        if problem is not None:
+            print_warning(f"the step summary was not written: {problem}")
         return 1 if self._failed else 0
 
     def _check_output(self, comparisons: Sequence[Comparison]) -> None:
@@ -155,6 +160,7 @@ class CompareSession:
         judged = anyio.run(self._judge, host, record, rubrics, comparison, pairing, settings)
         document = comparison_record(comparison.names, pairing, judged, self._min_effect or DEFAULT_EFFECT)
         self._records.append(self._redactor(settings).value(document))
+        self._judges.append(settings.model)
         self._report(self._records[-1], pairing, settings)
         self._check(document, judge.hints() if record.requires_judge else ())
 

@@ -31,15 +31,18 @@ def check_comparing(experiment: Experiment, host: PluginHost) -> None:
 
 
 def compare(
-    context: CliContext, session: RunSession, path: Path, options: Mapping[str, Any]
+    context: CliContext, session: RunSession, path: Path, options: Mapping[str, Any], *, step_summary: bool
 ) -> tuple[int, list[dict[str, Any]]]:
     """Run the command over a run directory; returns its exit code and the records it wrote to `path`.
 
-    A comparison that cannot be made is an error of its own and leaves the run as it is.
+    A comparison that cannot be made is an error of its own and leaves the run as it is. `step_summary` is whether it
+    may add to the summary of a step.
     """
     host = context.bare_host()
     command = host.create(host.require("command", COMMAND))
-    display, words = context.display, dict(context.plugin_words)
+    display, words, environ = context.display, dict(context.plugin_words), context.environ
+    if not step_summary:
+        context.environ = {name: value for name, value in environ.items() if name != "GITHUB_STEP_SUMMARY"}
     try:
         result = command.main(
             args=_words(context, session.output.path, path, options), standalone_mode=False, obj=context
@@ -49,7 +52,7 @@ def compare(
         print_warning(f"not compared: {error.message}")
         code = 1
     finally:
-        context.display, context.plugin_words = display, words
+        context.display, context.plugin_words, context.environ = display, words, environ
     return code, _records(path)
 
 

@@ -258,7 +258,9 @@ class ExperimentRun:
         compared = 0
         comparisons: list[dict[str, Any]] = []
         if self._options["compare"] and outcome.signal is None and not outcome.stdout_closed:
-            compared, comparisons = compare(self._context, session, path / COMPARISONS_NAME, self._options)
+            told = not self._choices.reporter_flags.get("no-step-summary")
+            target = path / COMPARISONS_NAME
+            compared, comparisons = compare(self._context, session, target, self._options, step_summary=told)
         document = summary_document(head, outcome.summary, comparisons, contaminated)
         write_document(path / SUMMARY_NAME, document)
         report = Report(document, self._progress.figures, comparisons, plan_rows(experiment))
