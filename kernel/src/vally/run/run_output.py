@@ -159,6 +159,9 @@ def display_path(project_root: Path, cwd: Path) -> Callable[[Path], str]:
     """How messages name a path: relative to the project when below it, else to `cwd`, else absolute; POSIX."""
 
     def shown(path: Path) -> str:
+        # With `..` in it a path only looks as if it were below another.
+        if ".." in path.parts:
+            path = path.resolve()
         for base in (project_root, cwd):
             if path.is_relative_to(base):
                 return path.relative_to(base).as_posix()

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from vally.errors import SpecError
 from vally.model.evalspec import Diagnostic, EvalSpec, Position, Project
+from vally.spec import paths
 from vally.spec.building import build_spec
 from vally.spec.diagnostics import Collector, Place, adjust, raise_errors
 from vally.spec.files import SPEC_BYTES
 from vally.spec.garbage import no_collections
 from vally.spec.loading import Loading
 from vally.spec.nodes import Entry, MappingNode, Node, ScalarNode, Source
-from vally.spec.paths import relative_display
 from vally.spec.placeholders import SPEC_RULE, Parameters
 from vally.spec.plain_nodes import nodes_of
 from vally.spec.pointer_positions import position_below
@@ -123,12 +123,12 @@ def start_loading(
     content: bytes | None = None,
 ) -> Loading:
     """The start of a load: the file, its project, and the plugins."""
-    absolute = path.absolute()
+    absolute = paths.absolute(Path.cwd(), str(path))
     if project is None:
         project = find_project(absolute.parent, Path.cwd())
     return Loading(
         source=Source(
-            relative_display(absolute, project.root, Path.cwd()),
+            paths.relative_display(absolute, project.root, Path.cwd()),
             absolute,
             (base or absolute.parent).absolute(),
             content,

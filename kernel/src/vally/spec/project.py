@@ -112,12 +112,13 @@ def find_project(
 
     Never raises for what the file holds: look at `diagnostics`.
     """
-    here = Path(cwd).absolute()
+    # Records name files by their place below the root, so it must be the same from wherever it is looked for.
+    here = paths.absolute(Path.cwd(), str(cwd))
     if no_config:
         return Project(root=here)
     if config_path is not None:
         return read_project(here / config_path)
-    found = next((path for base in (Path(start).absolute(), here) for path in _upward(base)), None)
+    found = next((path for base in (paths.absolute(here, str(start)), here) for path in _upward(base)), None)
     return Project(root=here) if found is None else read_project(found)
 
 
@@ -133,7 +134,7 @@ def _upward(start: Path) -> Iterator[Path]:
 
 def read_project(path: str | Path, *, content: bytes | None = None) -> Project:
     """Read a project file, or `content` in its place; what is wrong with it stands in `diagnostics`."""
-    file = Path(path).absolute()
+    file = paths.absolute(Path.cwd(), str(path))
     source = Source(file.name, file, file.parent, content)
     collector = Collector()
     if file.name == OLD_FILE_NAME:

@@ -64,7 +64,8 @@ class LocalBackend:
         try:
             self._resources = await anyio.to_thread.run_sync(open_resources, parsed, context)
         except OSError as error:
-            message = f"the temporary directory cannot be used: {error}"
+            where = f" in '{error.filename}'" if error.filename else ""
+            message = f"the temporary directory cannot be used: {error.strerror or error}{where}"
             raise BackendError(message, code=UNAVAILABLE) from error
         self._shared_runner = self.make_shared_runner(self._resources)
 
