@@ -102,7 +102,7 @@ def test_the_manifest(tmp_path: Path) -> None:
         plugins=[{"name": "x", "version": "1"}],
         specs=[
             ManifestSpec(path="e.yaml", name="e", sha256="ab", defaults={"runs": 1}),
-            ManifestSpec(path="e.yaml", name="e", sha256="cd", variant="on"),
+            ManifestSpec(path="e.yaml", name="e", sha256="cd", variant="on", threshold=0.5),
         ],
         skills={"skills/s": "ef"},
         params={"key": "secret-value"},
@@ -125,7 +125,14 @@ def test_the_manifest(tmp_path: Path) -> None:
         "plugins": [{"name": "x", "version": "1"}],
         "specs": [
             {"path": "e.yaml", "name": "e", "sha256": "ab", "defaults": {"runs": 1}},
-            {"path": "e.yaml", "name": "e", "variant": "on", "sha256": "cd", "defaults": {}},
+            {
+                "path": "e.yaml",
+                "name": "e",
+                "variant": "on",
+                "sha256": "cd",
+                "defaults": {},
+                "scoring": {"threshold": 0.5},
+            },
         ],
         "skills": [{"path": "skills/s", "sha256": "ef"}],
         "params": {"key": hashlib.sha256(b"secret-value").hexdigest()},

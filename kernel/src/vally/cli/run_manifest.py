@@ -79,6 +79,8 @@ def _specs(plan: Plan) -> list[ManifestSpec]:
             variant=variant,
             sha256=_spec_hash(evaluation.spec),
             defaults=redact_environment_maps(evaluation.spec.document.get("defaults") or {}),
+            threshold=evaluation.planned.threshold,
+            pass_rate=evaluation.planned.pass_rate,
         )
         for (path, variant), evaluation in evals.items()
     ]

@@ -160,23 +160,31 @@ def trial_metadata(result: TrialResult) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManifestSpec:
-    """A spec of a run: `sha256` covers it after placeholders are filled, `defaults` are the resolved ones."""
+    """A spec of a run: `sha256` covers it after placeholders are filled, `defaults` are the resolved ones.
+
+    `threshold` and `pass_rate` are those by which the run judges it.
+    """
 
     path: str
     name: str
     sha256: str
     variant: str = MAIN_VARIANT
     defaults: Mapping[str, Any] = field(default_factory=dict)
+    threshold: float | None = None
+    pass_rate: float | None = None
 
     def record(self) -> dict[str, Any]:
         """The spec as the manifest has it; the variant only where a run has several."""
         variant = {} if self.variant == MAIN_VARIANT else {"variant": self.variant}
+        limits = {"threshold": self.threshold, "passRate": self.pass_rate}
+        scoring = {name: value for name, value in limits.items() if value is not None}
         return {
             "path": self.path,
             "name": self.name,
             **variant,
             "sha256": self.sha256,
             "defaults": dict(self.defaults),
+            **({"scoring": scoring} if scoring else {}),
         }
 
 

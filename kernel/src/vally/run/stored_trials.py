@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vally.model.results import NO_MODEL
+from vally.run.planned_scoring import PlannedScoring, planned_scoring
 
 if TYPE_CHECKING:
     from vally.model.results import RunSummary
@@ -69,8 +70,8 @@ class TrialEntry:
 class StoredTrials:
     """The readable trials of one results file, in the order of the file; of several with one id the last counts.
 
-    `summary` is the last run summary; None for a run that goes on or was killed. `problems` are lines that are no
-    records, `others` counts records of other kinds.
+    `summary` is the last run summary; None for a run that goes on or was killed, of which `planned` tells what it is to
+    reach. `problems` are lines that are no records, `others` counts records of other kinds.
     """
 
     path: Path
@@ -78,11 +79,21 @@ class StoredTrials:
     summary: RunSummary | None = None
     problems: list[ReadProblem] = field(default_factory=list)
     others: int = 0
+    planned: dict[tuple[str, str], PlannedScoring] = field(default_factory=dict)
+
+    def scoring(self) -> dict[tuple[str, str, str], PlannedScoring]:
+        """What evals are to reach by eval file, variant and model, as far as summary or manifest tell it."""
+        if self.summary is not None:
+            return {
+                (item.eval_file_path, item.variant, item.model): PlannedScoring(item.threshold, item.required_pass_rate)
+                for item in self.summary.evals
+            }
+        plans = dict.fromkeys(entry.plan for entry in self.entries)
+        return {plan: self.planned[plan[:2]] for plan in plans if plan[:2] in self.planned}
 
     def thresholds(self) -> dict[tuple[str, str, str], float | None]:
-        """Thresholds by eval file, variant and model, as far as the summary tells them."""
-        evals = self.summary.evals if self.summary else ()
-        return {(item.eval_file_path, item.variant, item.model): item.threshold for item in evals}
+        """The thresholds of `scoring`."""
+        return {plan: scoring.threshold for plan, scoring in self.scoring().items()}
 
     def verdict_of(self, entry: TrialEntry) -> str:
         """The verdict of a trial under the threshold of its eval."""
@@ -118,6 +129,8 @@ def read_trials(path: Path) -> StoredTrials:
             else:
                 found.others += 1
     found.entries = list(entries.values())
+    if found.summary is None and found.entries:
+        found.planned = planned_scoring(path)
     return found
 
 

@@ -224,8 +224,13 @@ def _plans(trials: StoredTrials) -> dict[Plan, _Eval]:
             if isinstance(stimulus, Mapping) and isinstance(stimulus.get("name"), str):
                 found.stimuli[stimulus["name"]] = []
         plans[(item.eval_file_path, item.variant, item.model)] = found
+    scoring = trials.scoring()
     for entry in trials.entries:
-        found = plans.setdefault(entry.plan, _Eval(entry.eval_name))
+        if entry.plan not in plans:
+            limits = scoring.get(entry.plan)
+            given = (limits.threshold, limits.pass_rate) if limits else ()
+            plans[entry.plan] = _Eval(entry.eval_name, *given)
+        found = plans[entry.plan]
         found.stimuli.setdefault(entry.stimulus, []).append(entry)
     return plans
 
