@@ -279,6 +279,20 @@ def test_a_workflow_gets_the_comparison_too(kit: Experiments, words: tuple[str, 
     assert text.count("| plain | skilled | first/eval.yaml | +1.00 |") == tables
 
 
+def test_a_regression_is_named_with_its_eval(kit: Experiments) -> None:
+    """There is one comparison for each eval, and more evals than one may have become worse."""
+    kit.make({"plain": "right", "skilled": "wrong"})
+    kit.run()
+    directory = str(kit.directory.relative_to(kit.root))
+    result = kit.vally("compare", directory, "--fail-on-regression", plugins=[ScriptedJudge(by_answer).record()])
+    assert result.exit_code == 1
+    found = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
+    assert found == [
+        f"error: plain and skilled, {name}/eval.yaml, default-model: the treatment is credibly worse"
+        for name in ("first", "second")
+    ]
+
+
 def test_comparisons_leave_contaminated_arms_out(kit: Experiments) -> None:
     kit.make({"plain": "wrong", "skilled": "right"})
     kit.fixture("skilled", "one", metadata={"otherSkills": ["foreign"]})

@@ -235,7 +235,9 @@ class CompareSession:
 
     def _check(self, document: Mapping[str, Any], hints: Sequence[str]) -> None:
         summary = document["summary"]
-        name = f"{document['baseline']} and {document['treatment']}"
+        # Of an experiment there are several records of the same two variants.
+        places = [document[key] for key in ("evalFile", "model") if document.get(key)]
+        name = f"{document['baseline']} and {document['treatment']}" + "".join(f", {place}" for place in places)
         if not summary["trialCount"]:
             first = next((trial["evidence"] for item in document["stimuli"] for trial in item["trials"]), "")
             if first:
