@@ -101,9 +101,7 @@ class RunSession:
         self._ready.diagnostics += credential_problems(self._plan, self._ready, environ)
         self._ready.diagnostics += exposed_credentials(self._plan, self._ready, environ, network)
         print_diagnostics(self._ready.diagnostics)
-        self._judges = JudgePool(
-            self._host, environ=self._context.environ, cache=self._judge_cache(), context=self._run_context()
-        )
+        self._judges = JudgePool(self._host, environ=environ, cache=self._judge_cache(), context=self._run_context())
         problems = judge_problems(self._plan, self._host, self._judges, skip_grade=choices.skip_grade)
         for problem in problems:
             print_error(problem)
