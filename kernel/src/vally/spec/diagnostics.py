@@ -170,7 +170,9 @@ class Collector:
 
     def _also_at(self, identity: tuple[object, ...], known: Diagnostic, related: Sequence[Related]) -> None:
         """Note where else what is known already was found."""
-        more = [place for place in related if place not in known.related][: max(0, _RELATED_PLACES - len(known.related))]
+        more = [place for place in related if place not in known.related][
+            : max(0, _RELATED_PLACES - len(known.related))
+        ]
         if more:
             self._kept[identity] = replace(known, related=(*known.related, *more))
 
