@@ -183,6 +183,7 @@ def test_apply_only_and_keep_the_workspace(project: ProjectBuilder) -> None:
     result = oracle(project, "--skip-grade", "--workspace", "kept", "--stimulus", "writes-json")
     assert result.exit_code == 0
     assert "✔ writes-json   golden patch   applied" in result.stdout.replace("○", "✔")
+    assert result.stdout.endswith("\nOracle: 1/1 stimulus applied, not graded\n")
     assert (project.root / "kept" / "writes-json" / "app.json").read_text() == '{"port": 8080}\n'
 
 

@@ -281,6 +281,14 @@ def test_the_step_summary_gets_tables(sample: ProjectBuilder, cli: Any, plugins:
     assert "| eval | evals/hello.yaml | ✔ pass | 0 | 0 |" in text
 
 
+def test_the_step_summary_of_nothing_says_so(project: ProjectBuilder, cli: Any, tmp_path: Path) -> None:
+    summary = tmp_path / "summary.md"
+    summary.touch()
+    (project.root / "empty").mkdir()
+    assert cli("empty", "--allow-empty", env={**ACTIONS, "GITHUB_STEP_SUMMARY": str(summary)}).exit_code == 0
+    assert summary.read_text(encoding="utf-8").startswith("## vally lint: nothing to check\n")
+
+
 def test_a_summary_that_cannot_be_written_is_a_warning(sample: ProjectBuilder, cli: Any, tmp_path: Path) -> None:
     result: CliResult = cli("skills", env={**ACTIONS, "GITHUB_STEP_SUMMARY": str(tmp_path)})
     assert "warning: step summary not written: " in result.stderr

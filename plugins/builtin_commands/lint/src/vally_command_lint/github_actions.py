@@ -40,11 +40,12 @@ def append_summary(report: LintReport, path: str, *, passed: bool) -> str | None
 
 def _summary(report: LintReport, passed: bool) -> Iterator[str]:
     counts = ", ".join(f"{report.count(level)} {level}s" for level in LEVELS)
-    yield f"## vally lint: {'passed' if passed else 'failed'}"
-    yield ""
-    yield counts
     rows: list[tuple[str, str, SkillReport | FileReport]] = [("skill", item.name, item) for item in report.skills]
     rows += [(item.kind, item.path, item) for item in (*report.project, *report.evals)]
+    verdict = "failed" if not passed else "passed" if rows else "nothing to check"
+    yield f"## vally lint: {verdict}"
+    yield ""
+    yield counts
     if rows:
         yield ""
         yield "| what | name | result | errors | warnings |"

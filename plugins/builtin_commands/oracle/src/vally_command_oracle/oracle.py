@@ -175,7 +175,8 @@ class Oracle:
             total = len(collector.cases)
             noun = "stimulus" if total == 1 else "stimuli"
             blank = "" if self._context.display.quiet else "\n"
-            _write(f"{blank}Oracle: {expected}/{total} {noun} as expected\n")
+            how = "applied, not graded" if self._options["skip_grade"] else "as expected"
+            _write(f"{blank}Oracle: {expected}/{total} {noun} {how}\n")
 
 
 class Printer:
