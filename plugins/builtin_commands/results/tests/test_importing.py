@@ -15,6 +15,7 @@ import pytest
 from sqlalchemy import func, select
 
 from vally import VallyError
+from vally.testing import run_cli
 from vally_command_results.importing import importer
 from vally_command_results.store import opening, schema, versions
 
@@ -384,3 +385,17 @@ def test_a_store_that_cannot_be_made_leaves_no_empty_file(tmp_path: Path) -> Non
         assert list(disk.iterdir()) == []
     finally:
         subprocess.run(["umount", "-l", disk], check=True)
+
+
+def test_the_closing_line_tells_what_the_store_holds(tmp_path: Path) -> None:
+    """Those of earlier imports too; what was imported now stands in the lines above."""
+
+    def ingest(name: str) -> str:
+        directory = tmp_path / name
+        directory.mkdir(exist_ok=True)
+        (directory / "results.jsonl").write_text(json.dumps({"runId": name, "trajectory": {"output": ""}}) + "\n")
+        return run_cli(["ingest", name, "--store", "s.db"], cwd=tmp_path).stdout.splitlines()[-1]
+
+    assert ingest("one") == "1 run: 1 imported; 1 outcome in s.db"
+    assert ingest("two") == "1 run: 1 imported; 2 outcomes in s.db"
+    assert ingest("two") == "1 run: 1 unchanged; nothing was written to s.db"

@@ -45,6 +45,7 @@ def _run(context: CliContext, options: Mapping[str, Any]) -> int:
     from vally_command_results.importing.session import (
         holds_runs,
         import_directories,
+        outcomes_held,
         require_directory,
         totals_document,
     )
@@ -63,6 +64,7 @@ def _run(context: CliContext, options: Mapping[str, Any]) -> int:
     as_text = options["output"] == "text"
     try:
         summary = import_directories(store, directories, wanted, on_run=_print_run(context) if as_text else _ignore)
+        held = outcomes_held(store)
         if not as_text:
             write_machine_output(totals_document(store, summary) + "\n")
     finally:
@@ -73,17 +75,16 @@ def _run(context: CliContext, options: Mapping[str, Any]) -> int:
         print_error(VallyError("no run found", where=", ".join(options["directories"]), hints=[_HINT]))
         return 1
     if as_text:
-        click.echo(_closing_line(summary, words if is_new else store.shown, dry_run=options["dry_run"]))
+        click.echo(_closing_line(summary, words if is_new else store.shown, held, dry_run=options["dry_run"]))
     return 1 if summary.count("failed") else 0
 
 
-def _closing_line(summary: Any, store: str, *, dry_run: bool) -> str:
+def _closing_line(summary: Any, store: str, held: int, *, dry_run: bool) -> str:
+    """What became of the runs, and how many outcomes the store holds now."""
     counts = {name: summary.count(name) for name in ("imported", "updated", "unchanged", "failed", "skipped")}
     shown = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
-    outcomes = plural(summary.outcomes, "outcome")
-    # The count is of what was written now; a store that had everything already is no empty store.
     written = any(counts[name] for name in ("imported", "updated"))
-    where = f"{outcomes} in {store}" if written else f"nothing was written to {store}"
+    where = f"{plural(held, 'outcome')} in {store}" if written else f"nothing was written to {store}"
     if dry_run:
         where = f"nothing was written to {store}"
     return f"{plural(len(summary.runs), 'run')}: {shown}; {where}"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sqlalchemy import insert
+from sqlalchemy import func, insert, select
 
 from vally import existing_directory, timestamp
 from vally_command_results.importing.finding import FoundComparisons, FoundRun, find_sources
@@ -106,6 +106,12 @@ def require_directory(base: Path, word: str) -> tuple[Path, str]:
 def holds_runs(directories: Iterable[tuple[Path, str]]) -> bool:
     """Whether there is anything to import."""
     return next(_sources(directories), None) is not None
+
+
+def outcomes_held(store: Store) -> int:
+    """How many outcomes are in a store, those of earlier imports with them."""
+    with store.reading() as connection:
+        return int(connection.scalar(select(func.count()).select_from(schema.outcomes)) or 0)
 
 
 def totals_document(store: Store, summary: ImportSummary) -> str:
