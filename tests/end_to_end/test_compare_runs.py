@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -265,6 +266,14 @@ def test_verdicts_are_compared_without_a_judge(kit: Comparisons) -> None:
     assert "  verdicts: 2 fixed, 0 broken (McNemar p = 0.50)" in result.stdout.splitlines()
 
 
+ANSWERS = {
+    "garbage": "better",
+    "two winners": CompareResult(winner="baseline", magnitude="much-better", score=0.3, evidence="e"),
+    "no winner": CompareResult(winner="tie", magnitude="equal", score=-0.4, evidence="e"),
+    "no number": CompareResult(winner="tie", magnitude="equal", score=math.nan, evidence="e"),
+}
+
+
 class Broken:
     """Graders that compare in wrong ways."""
 
@@ -274,22 +283,29 @@ class Broken:
     def compare(self, input: CompareInput[Any]) -> Any:
         if input.stimulus.name == "raises":
             raise SystemExit(3)
-        return (
-            "better"
-            if input.stimulus.name == "garbage"
-            else CompareResult(winner="treatment", magnitude="much-better", score=1.0, evidence="fine")
+        return ANSWERS.get(
+            input.stimulus.name,
+            CompareResult(winner="treatment", magnitude="much-better", score=1.0, evidence="fine"),
         )
 
 
 def test_a_grader_of_a_plugin_compares_and_its_faults_are_errors(kit: Comparisons) -> None:
-    kit.side("a.jsonl", {"raises": [1], "garbage": [1], "fine": [1]})
-    kit.side("b.jsonl", {"raises": [1], "garbage": [1], "fine": [1]})
+    names = ("raises", *ANSWERS, "fine")
+    kit.side("a.jsonl", {name: [1] for name in names})
+    kit.side("b.jsonl", {name: [1] for name in names})
     spec = GraderSpec(name="broken", summary="compares", factory=Broken, comparable=True)
     record = kit.compared("--grader", "broken", plugins=[spec])
-    assert (record["summary"]["trialCount"], record["summary"]["erroredCount"]) == (1, 2)
-    evidence = [item["trials"][0]["evidence"] for item in record["stimuli"]]
-    assert "SystemExit: 3" in evidence[0]
-    assert "returned str, not a CompareResult" in evidence[1]
+    assert (record["summary"]["trialCount"], record["summary"]["erroredCount"]) == (1, 5)
+    evidence = {item["stimulusName"]: item["trials"][0]["evidence"] for item in record["stimuli"]}
+    invalid = "grader 'broken' returned an invalid result: "
+    assert evidence == {
+        "raises": "SystemExit: 3",
+        "garbage": "grader 'broken' returned str, not a CompareResult",
+        "two winners": f"{invalid}winner 'baseline', magnitude 'much-better' and score 0.3 contradict each other",
+        "no winner": f"{invalid}winner 'tie', magnitude 'equal' and score -0.4 contradict each other",
+        "no number": f"{invalid}score nan is not a number from -1 to 1",
+        "fine": "fine",
+    }
 
 
 def test_hostile_text_reaches_no_terminal(kit: Comparisons) -> None:

@@ -91,7 +91,7 @@ _NAMES = {
     "vally.run.agent": "run_agent",
     "vally.run.agent_limit": "AgentLimit",
     "vally.run.builder": "TrajectoryBuilder",
-    "vally.run.calling": "invoke",
+    "vally.run.calling": "described invoke",
     "vally.run.diffs": "recorded_diff recorded_turn_diff sidecar_path",
     "vally.run.endpoint_error": "EndpointError endpoint_answer",
     "vally.run.environment": "agent_environment candidate_variables",

@@ -206,6 +206,7 @@ from vally.run.agent_network import refuse_remote_servers as refuse_remote_serve
 from vally.run.agent_network import refuse_unreachable_model as refuse_unreachable_model
 from vally.run.atomic import atomic_write as atomic_write
 from vally.run.builder import TrajectoryBuilder as TrajectoryBuilder
+from vally.run.calling import described as described
 from vally.run.calling import invoke as invoke
 from vally.run.diffs import recorded_diff as recorded_diff
 from vally.run.diffs import recorded_turn_diff as recorded_turn_diff

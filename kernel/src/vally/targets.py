@@ -45,7 +45,8 @@ class Targets:
         if error is not None:
             raise self._unusable(record, record.factory, reason_of(error)) from error
         kind, _ = self._host.key(record)
-        missing = [f"'{name}'" for name in _METHODS.get(kind, ()) if not callable(getattr(instance, name, None))]
+        wanted = (*_METHODS.get(kind, ()), *(("compare",) if getattr(record, "comparable", False) else ()))
+        missing = [f"'{name}'" for name in wanted if not callable(getattr(instance, name, None))]
         if missing:
             raise self._unusable(record, record.factory, f"what it makes has no method {' and no '.join(missing)}")
         return instance

@@ -40,6 +40,12 @@ def test_implementations_are_imported_when_used(site: Site) -> None:
     assert type(plugins.create(found)).__name__ == "Grader"
 
 
+def test_a_grader_that_says_it_compares_must_be_able_to() -> None:
+    plugins = plugin_host(record(factory=Blank, comparable=True))
+    with pytest.raises(PluginError, match="Blank: what it makes has no method 'compare'"):
+        plugins.create(plugins.require("grader", "g"))
+
+
 class Blank:
     def grade(self, input: object) -> None: ...
 

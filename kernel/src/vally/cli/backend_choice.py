@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from vally.cli.messages import print_warning, say
 from vally.errors import BackendError, ConfigInvalid, UsageError, VallyError
-from vally.run.trial_record import described
+from vally.run.calling import described
 
 if TYPE_CHECKING:
     from vally.cli.context import CliContext

@@ -16,10 +16,10 @@ from vally.cli.messages import print_warning, say
 from vally.cli.run_choices import RunChoices
 from vally.model.jsonio import encode_line, timestamp
 from vally.model.trajectory import dump_record
+from vally.run.calling import described
 from vally.run.reporters import ReporterBoard, active_reporters
 from vally.run.reporting import EvalComplete, RunComplete, RunStart, TrialDone
 from vally.run.results_file import RESULTS_NAME
-from vally.run.trial_record import described
 
 if TYPE_CHECKING:
     from vally.cli.context import CliContext

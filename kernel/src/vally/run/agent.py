@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from vally.errors import ExecutorError, TrialSkipped, VallyError
-from vally.run.calling import invoke
-from vally.run.trial_record import described
+from vally.run.calling import described, invoke
 
 if TYPE_CHECKING:
     from vally.model.evalspec import Stimulus

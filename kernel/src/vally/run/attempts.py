@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from vally.model.jsonio import timestamp
-from vally.run.calling import invoke
+from vally.run.calling import described, invoke
 from vally.run.inputs import StopSignal
 from vally.run.trial import TrialOptions
-from vally.run.trial_record import checked_outcome, described, failed_outcome, skipped_outcome, trial_result
+from vally.run.trial_record import checked_outcome, failed_outcome, skipped_outcome, trial_result
 
 if TYPE_CHECKING:
     from pathlib import Path

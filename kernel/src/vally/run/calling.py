@@ -12,6 +12,8 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
+from vally.errors import PluginError
+
 MAX_THREADS = 512
 """Upper bound of worker threads that sync plugin methods use at once; more calls wait."""
 
@@ -79,3 +81,14 @@ def call_tamed(method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         raise
     except BaseException as error:
         raise PluginExit(f"{type(error).__name__}: {error}") from None
+
+
+def described(error: BaseException) -> str:
+    """Type and text of an exception on one line, also when its own text cannot be had."""
+    try:
+        text = " ".join(str(error).split())
+    except Exception:
+        text = ""
+    if isinstance(error, PluginExit | PluginError):
+        return text
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -13,7 +13,7 @@ import anyio
 from vally.model.jsonio import timestamp
 from vally.run.attempts import Attempts
 from vally.run.budgets import Budgets
-from vally.run.calling import invoke, raise_thread_limit
+from vally.run.calling import described, invoke, raise_thread_limit
 from vally.run.closed_pipe import report_is_unread
 from vally.run.item_queue import ItemQueue
 from vally.run.recorder import Recorder
@@ -29,7 +29,7 @@ from vally.run.resuming import Kept
 from vally.run.run_settings import RunOutcome
 from vally.run.stopping import Stopping
 from vally.run.summary import RunTally
-from vally.run.trial_record import described, skipped_result
+from vally.run.trial_record import skipped_result
 
 if TYPE_CHECKING:
     from vally.errors import VallyError

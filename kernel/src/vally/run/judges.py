@@ -14,7 +14,7 @@ from vally.lookups import contested_fact
 from vally.model.evalspec import DEFAULT_JUDGE
 from vally.model.results import JudgeUsage
 from vally.records import JudgeSpec
-from vally.run.calling import invoke
+from vally.run.calling import described, invoke
 from vally.run.judging import JudgeReply
 from vally.run.providers import resolve_provider, same_provider_key
 
@@ -124,7 +124,7 @@ class JudgePool:
                 with anyio.fail_after(30):
                     await invoke(judge.shutdown, blocking=record.blocking)
             except Exception as error:
-                warnings.append(f"judge '{record.name}' did not shut down: {type(error).__name__}: {error}")
+                warnings.append(f"judge '{record.name}' did not shut down: {described(error)}")
         self._begun.clear()
         self._judges.clear()
         return warnings

@@ -11,10 +11,9 @@ import anyio
 
 from vally.errors import VallyError
 from vally.model.jsonio import canonical_json, plain_value
-from vally.run.calling import invoke
+from vally.run.calling import described, invoke
 from vally.run.judge_checks import judging_entries
 from vally.run.prepared_graders import prepare_entries
-from vally.run.trial_record import described
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,8 +11,8 @@ from vally.errors import ConfigInvalid, ExecutorError, PluginError, VallyError
 from vally.model.config import config_evidence
 from vally.model.evalspec import Diagnostic, ExecutorChoice, Position
 from vally.records import Capabilities, ExecutorSpec, GraderSpec
+from vally.run.calling import described
 from vally.run.prepared_graders import prepare_entries
-from vally.run.trial_record import described
 from vally.text.display import single_line
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from vally.errors import ConfigInvalid, PluginError, VallyError
 from vally.guard import guarded
 from vally.model.config import needs_workspace, supports_view
-from vally.run.trial_record import described
+from vally.run.calling import described
 from vally.text.display import NAME_CLUSTERS, cut_clusters, sanitise
 
 if TYPE_CHECKING:

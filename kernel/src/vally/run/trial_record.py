@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from vally.errors import PluginError
 from vally.model.results import NO_MODEL, ErrorInfo, JudgeUsage, Phases, TrialResult
-from vally.run.calling import PluginExit
+from vally.run.calling import described
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,17 +50,6 @@ def failed_outcome(error: Exception) -> Any:
 def skipped_outcome(reason: str) -> Any:
     """An outcome for a trial that was given up."""
     return EmptyOutcome("skipped", skip_reason=reason)
-
-
-def described(error: BaseException) -> str:
-    """Type and text of an exception on one line, also when its own text cannot be had."""
-    try:
-        text = " ".join(str(error).split())
-    except Exception:
-        text = ""
-    if isinstance(error, PluginExit | PluginError):
-        return text
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def checked_outcome(outcome: Any) -> Any:

@@ -11,13 +11,12 @@ import anyio
 from vally.errors import ExecutorError, VallyError
 from vally.model.results import NO_MODEL
 from vally.model.trajectory import RecordError, Trajectory
-from vally.run.calling import invoke, raise_thread_limit
+from vally.run.calling import described, invoke, raise_thread_limit
 from vally.run.imports.atif import import_atif
 from vally.run.imports.imported import with_turns
 from vally.run.imports.session import import_session_file
 from vally.run.regrading.recorded import Places, located, recorded_trajectory
 from vally.run.trial import GradeOutcome, GradeRequest, TrialItem, TrialOptions
-from vally.run.trial_record import described
 
 if TYPE_CHECKING:
     from vally.host import PluginHost

@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
-from vally import TrialOptions
+from vally import TrialOptions, described
 from vally_backend_local.directories import TrialDirectories, remove_directories
 from vally_backend_local.preparing import Runners
 from vally_backend_local.spare_directories import SpareDirectories
@@ -58,7 +58,7 @@ async def _tell_executor(options: TrialOptions, trial_id: str, keep: bool) -> li
     except TimeoutError:
         return [f"clean-up of the executor did not end within {limit:g}s"]
     except Exception as error:
-        return [f"clean-up of the executor failed: {type(error).__name__}: {error}"]
+        return [f"clean-up of the executor failed: {described(error)}"]
     return []
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.to_thread
 
-from vally import CompareInput, CompareResult, invoke, stimulus_of
+from vally import CompareInput, CompareResult, described, invoke, stimulus_of
 from vally_command_compare.sides import name_key
 
 if TYPE_CHECKING:
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 TIME_LIMIT_S = 600.0
 """For one pair, both orders and all reminders together."""
+
+
+_WINNERS = {"treatment": 1, "tie": 0, "baseline": -1}
+_DIRECTIONS = {"much-better": 1, "slightly-better": 1, "equal": 0, "slightly-worse": -1, "much-worse": -1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +89,11 @@ class Comparer:
         except TimeoutError:
             return _errored(f"no answer within {TIME_LIMIT_S:g} s")
         except Exception as error:
-            return _errored(f"{type(error).__name__}: {error}")
+            return _errored(described(error))
         if not isinstance(result, CompareResult):
             return _errored(f"grader '{self._record.name}' returned {type(result).__name__}, not a CompareResult")
+        if (problem := _contradiction(result)) is not None:
+            return _errored(f"grader '{self._record.name}' returned an invalid result: {problem}")
         return result
 
     def _question(self, baseline: Side, treatment: Side, pair: Pair) -> CompareInput[Any]:
@@ -103,6 +109,19 @@ class Comparer:
             config=self._host.parse_config(self._record, config),
             judge=self._make_judge(),
         )
+
+
+def _contradiction(result: CompareResult) -> str | None:
+    """Why a result cannot be counted: its parts must tell of one winner."""
+    if result.errored:
+        return None
+    score: object = result.score  # of a plugin, whatever the annotation says
+    if not isinstance(score, int | float) or not -1 <= score <= 1:
+        return f"score {score!r} is not a number from -1 to 1"
+    direction = (score > 0) - (score < 0)
+    if _WINNERS.get(result.winner) != direction or _DIRECTIONS.get(result.magnitude) != direction:
+        return f"winner '{result.winner}', magnitude '{result.magnitude}' and score {score:g} contradict each other"
+    return None
 
 
 def _errored(evidence: str) -> CompareResult:

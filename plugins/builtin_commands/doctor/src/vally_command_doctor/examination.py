@@ -7,7 +7,7 @@ import re
 import subprocess
 from typing import TYPE_CHECKING, Any
 
-from vally import __version__
+from vally import __version__, described
 from vally_command_doctor.findings import MISSING, Findings, Part
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ async def _part(host: PluginHost, context: CliContext, row: Any) -> Part:
         except VallyError as error:
             answer = Answer(MISSING, error.message, error.hints)
         except Exception as error:
-            answer = Answer(MISSING, f"{type(error).__name__}: {error}")
+            answer = Answer(MISSING, described(error))
     return Part(
         kind=row.kind,
         name=row.name,

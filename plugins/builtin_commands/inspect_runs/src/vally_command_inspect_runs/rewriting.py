@@ -18,6 +18,7 @@ from vally import (
     TrialFacts,
     VallyError,
     atomic_write,
+    described,
     dump_record,
     parse_json,
     plain_value,
@@ -141,7 +142,7 @@ def _write_reports(path: Path, context: CliContext, host: PluginHost) -> None:
         try:
             Replay(trials, settings).tell(host.create(record))
         except Exception as error:
-            print_warning(f"{', '.join(there)} was not written anew: {type(error).__name__}: {error}")
+            print_warning(f"{', '.join(there)} was not written anew: {described(error)}")
 
 
 def update_experiment(directory: Path, summaries: Sequence[RunSummary]) -> None:

@@ -19,6 +19,7 @@ from vally import (
     ProviderContext,
     VallyError,
     compile_glob,
+    described,
     read_eval_spec,
     read_foreign_spec,
 )
@@ -127,7 +128,7 @@ class _Foreign:
         except VallyError:
             raise
         except Exception as error:
-            raise VallyError(f"plugin '{self.record.name}': {type(error).__name__}: {error}") from error
+            raise VallyError(f"plugin '{self.record.name}': {described(error)}") from error
 
 
 async def _settled(value: Any) -> Any:
