@@ -372,6 +372,8 @@ async def test_a_program_that_is_not_there(execute: Any) -> None:
         ({"code": -32603, "message": '{"error":{"code":400,"message":"bad"}}'}, "provider-error", False),
         ({"code": -32603, "message": "x", "data": {"statusCode": 403}}, "provider-auth", False),
         ({"code": -32603, "message": "connect ECONNREFUSED 127.0.0.1:9"}, "provider-error", True),
+        ({"code": -32603, "message": "Failed to get response from the AI model; retried"}, "provider-error", True),
+        ({"code": -32603, "message": "API returned an empty or malformed response"}, "provider-error", True),
         ({"code": -32000, "message": "Authentication required"}, "provider-auth", False),
         ({"code": -32603, "message": "I am confused"}, "agent-protocol", False),
         ("just text", "agent-protocol", False),

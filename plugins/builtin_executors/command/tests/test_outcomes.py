@@ -189,6 +189,28 @@ async def test_a_provider_that_refuses_until_the_time_is_over(execute: Execute, 
     assert error.code == "provider-rate-limit"
 
 
+@pytest.mark.parametrize(
+    ("told", "status", "retryable"),
+    [
+        ('{"code":402,"message":"upstream says no"}', 402, False),
+        ('{"error": {"code": "503", "message": "busy"}}', 503, True),
+        ("Failed to get response from the AI model; retried 5 times. Last error: upstream says no", None, True),
+        ("[API Error: Incomplete JSON segment at the end]", None, True),
+        ("API Error: API returned an empty or malformed response (HTTP 200)", None, True),
+    ],
+)
+async def test_an_error_of_the_endpoint_that_the_agent_repeats(
+    execute: Execute, says: Callable[..., str], told: str, status: int | None, retryable: bool
+) -> None:
+    lines = (
+        {"type": "tool_use", "tool_name": "t", "tool_id": "1", "parameters": {}},
+        {"type": "tool_result", "tool_id": "1", "status": "success"},
+        {"type": "result", "status": "error", "error": {"type": "unknown", "message": told}},
+    )
+    error = await error_of(execute, {"command": [says(*lines, code=1)], "dialect": "gemini"})
+    assert (error.code, error.retryable, (error.details or {}).get("status")) == ("provider-error", retryable, status)
+
+
 async def test_a_connection_that_fails_until_the_time_is_over(execute: Execute, says: Callable[..., str]) -> None:
     again = {"type": "error", "message": "Reconnecting... 2/5 (error sending request)"}
     config = {"command": [says({"type": "thread.started"}, again, stay=True)], "dialect": "codex"}

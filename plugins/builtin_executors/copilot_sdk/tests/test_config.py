@@ -266,6 +266,10 @@ def test_settings_of_a_fresh_home() -> None:
         ({"errorType": "query", "statusCode": 400}, False, True, None, None),
         ({"errorType": "query"}, True, True, "provider-error", True),
         ({"errorType": "query"}, False, False, None, None),
+        (
+            {"message": "Failed to get response from the AI model; retried 5 times. Last error: upstream says no"},
+            *(False, True, "provider-error", True),
+        ),
     ],
 )
 def test_what_errors_of_a_session_mean(

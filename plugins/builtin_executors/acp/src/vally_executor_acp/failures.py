@@ -16,7 +16,8 @@ _STATUS = re.compile(
 )
 _NO_CONNECTION = re.compile(
     r"ECONN(?:REFUSED|RESET|ABORTED)|ENOTFOUND|ETIMEDOUT|fetch failed|connection (?:error|refused|reset|failed|lost)"
-    r"|unable to connect|network error|socket hang up",
+    r"|unable to connect|network error|socket hang up|failed to get response from the ai model"
+    r"|empty or malformed response|incomplete json segment",
     re.IGNORECASE,
 )
 

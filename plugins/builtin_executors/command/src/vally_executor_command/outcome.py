@@ -12,10 +12,12 @@ from vally_executor_command.dialects import ParsedTurn
 
 STDERR_BYTES = 4096
 _STATUS = re.compile(r"(?:api_error_status|status(?:[_ ]?code)?)[\"']?\s*[:=]?\s*[\"']?([45]\d\d)\b", re.IGNORECASE)
+_CODE = re.compile(r'"code"\s*:\s*"?([45]\d\d)\b')
 _RETRY_AFTER = re.compile(r"retry[-_ ]after[\"']?\s*[:=]\s*[\"']?(\d{1,6})\b", re.IGNORECASE)
 _CONNECTION = re.compile(
     r"ECONNREFUSED|ECONNRESET|ENOTFOUND|ETIMEDOUT|EAI_AGAIN|connection (?:error|refused|reset)|unable to connect"
-    r"|fetch failed|error sending request|stream disconnected",
+    r"|fetch failed|error sending request|stream disconnected|failed to get response from the ai model"
+    r"|empty or malformed response|incomplete json segment",
     re.IGNORECASE,
 )
 _NO_LOGIN = re.compile(
@@ -63,7 +65,7 @@ def failure_of(
         return None
     details["exitCode"] = done.returncode
     message = parsed.error or f"the agent ended with exit code {done.returncode}{_last_line(stderr)}"
-    status = parsed.status or _status(parsed.error or stderr)
+    status = parsed.status or _status(parsed.error or stderr) or _code(parsed.error)
     if status is not None:
         return _provider_failure(status, message, details, stderr)
     if not parsed.acted and _NO_LOGIN.search(parsed.error or stderr):
@@ -151,6 +153,12 @@ def _provider_failure(status: int | None, message: str, details: Mapping[str, ob
 def _status(text: str) -> int | None:
     found = _STATUS.findall(text)
     return int(found[-1]) if found else None
+
+
+def _code(error: str | None) -> int | None:
+    """The status in an error of the endpoint that the agent repeats as it came."""
+    found = _CODE.search(error or "")
+    return int(found[1]) if found else None
 
 
 def _last_line(stderr: str) -> str:

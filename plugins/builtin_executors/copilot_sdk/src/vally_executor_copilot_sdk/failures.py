@@ -13,6 +13,8 @@ _STATUS_OF_TYPE = {"authentication": 401, "authorization": 403, "rate_limit": 42
 _LIMITS = frozenset({"context_limit", "session_limit"})
 _REFUSALS = frozenset({"content_filter", "refusal"})
 _TOO_LONG = re.compile(r"prompt budget|context (?:length|limit|window)", re.IGNORECASE)
+# What the runtime says when the endpoint told an error within a stream, and went on doing so.
+_NO_ANSWER = re.compile(r"failed to get response from the ai model", re.IGNORECASE)
 _STDERR = "\nstderr: "
 
 
@@ -26,7 +28,7 @@ def infrastructure_error(data: Mapping[str, Any], *, transport: bool, acted: boo
     if not isinstance(status, int):
         status = _STATUS_OF_TYPE.get(str(kind))
     if status is None:
-        return ExecutorError.of_provider(message, status=None) if transport else None
+        return ExecutorError.of_provider(message, status=None) if transport or _NO_ANSWER.search(message) else None
     error = ExecutorError.of_provider(message, status=status, retry_after_ms=_retry_after(data))
     return error if not acted or error.retryable or error.code == "provider-auth" else None
 
