@@ -232,6 +232,26 @@ def test_the_variants_of_an_experiment_are_runs_of_a_group(kit: Any, trials: Any
     assert results(kit.ingest("runs/x/on")) == ["unchanged"]
 
 
+def test_a_variant_that_was_not_selected_is_not_going_on(kit: Any, trials: Any, summary: Any) -> None:
+    experiment(kit, trials, summary)
+    path = kit.root / "runs/x/shard-manifest.json"
+    keys = ["e::on::gpt-x::s::trial-0", "e::off::gpt-x::s::trial-0"]
+    for completed, complete in ((keys[:1], False), (keys, True)):
+        path.write_text(
+            json.dumps({**json.loads(path.read_text()), "selectedShardKeys": keys, "completedShardKeys": completed})
+        )
+        shutil.rmtree(kit.root / "runs/y", ignore_errors=True)
+        shutil.copytree(kit.root / "runs/x/", kit.root / "runs/y")
+        kit.write("runs/y/run-manifest.json", text=json.dumps({"startedAt": f"2026-07-24T0{int(complete)}:00:00Z"}))
+        kit.ingest("runs/y")
+        run = next(item for item in kit.get("/runs", sort="-startedAt")["items"] if item["variant"] == "unselected")
+        # It ran nothing, so that it did not pass either.
+        assert (run["complete"], run["verdict"], run["outcomeCount"]) == (complete, "incomplete", 0)
+    found = [item["variant"] for item in kit.get("/runs", verdict="pass,fail,error,partial")["items"]]
+    assert "unselected" not in found
+    assert kit.get("/runs", verdict="incomplete")["page"]["total"] == 2
+
+
 def test_a_variant_whose_file_was_cut_never_wins(kit: Any, trials: Any, summary: Any) -> None:
     experiment(kit, trials, summary)
     kit.write("runs/x/run-manifest.json", text=json.dumps({"startedAt": "2026-07-24T01:00:00.000Z"}))

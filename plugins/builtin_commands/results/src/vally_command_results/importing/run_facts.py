@@ -90,14 +90,20 @@ class RunFacts:
 
     @property
     def complete(self) -> bool:
-        """Whether the run has its summary, or all of its selected keys."""
+        """Whether the run has its summary, or all of its selected keys.
+
+        A variant that was not selected has neither; it is complete once the variants that were selected are.
+        """
         if self.summary is not None:
             return True
         manifest, variant = self.found.experiment.manifest, self.variant
-        selected = [key for key in items(manifest.get("selectedShardKeys")) if _variant_of(key) == variant]
+        every = [str(key) for key in items(manifest.get("selectedShardKeys"))]
+        done = set(map(str, items(manifest.get("completedShardKeys"))))
+        selected = [key for key in every if _variant_of(key) == variant]
+        if not selected:
+            return bool(every) and done.issuperset(every)
         # A file that was cut holds less than its manifest says.
-        completed = self.recorded.intersection(map(str, items(manifest.get("completedShardKeys"))))
-        return bool(selected) and completed.issuperset(selected)
+        return self.recorded.intersection(done).issuperset(selected)
 
     @property
     def completed_at(self) -> str | None:

@@ -70,13 +70,15 @@ class RunFilter:
 
 
 def _run_verdict(name: str) -> ColumnElement[bool]:
-    settled = and_(runs.c.complete, ~runs.c.partial)
+    nothing = and_(runs.c.kind == "experiment", runs.c.passed.is_(None), runs.c.outcome_count == 0)
+    told = and_(runs.c.complete, ~nothing)
+    settled = and_(told, ~runs.c.partial)
     unsaid = and_(runs.c.passed.is_(None), runs.c.fail_count == 0, runs.c.error_count == 0)
     passed = or_(runs.c.passed.is_(True), unsaid)
     errors = or_(runs.c.had_execution_errors, runs.c.error_count > 0)
     return {
-        "incomplete": ~runs.c.complete,
-        "partial": and_(runs.c.complete, runs.c.partial),
+        "incomplete": ~told,
+        "partial": and_(told, runs.c.partial),
         "error": and_(settled, passed, errors),
         "pass": and_(settled, passed, ~errors),
         "fail": and_(settled, ~passed),

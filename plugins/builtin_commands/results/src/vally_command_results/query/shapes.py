@@ -39,8 +39,11 @@ def run_document(row: Any) -> dict[str, Any]:
 
 
 def run_verdict(row: Any) -> str:
-    """`incomplete` without a summary, then `partial`, then `error` for a pass with errors, else `pass` or `fail`."""
-    if not row.complete:
+    """`incomplete` without a summary, then `partial`, then `error` for a pass with errors, else `pass` or `fail`.
+
+    Of a variant that was not selected nothing ran, so that it cannot be said to have passed.
+    """
+    if not row.complete or (row.kind == "experiment" and row.passed is None and not row.outcome_count):
         return "incomplete"
     if row.partial:
         return "partial"

@@ -100,6 +100,8 @@ def _entries(items: Sequence[Mapping[str, Any]], request: Request, opened: Seque
 def _group(group: str, members: Sequence[Mapping[str, Any]], request: Request, is_open: bool) -> dict[str, Any]:
     ordered = sorted(members, key=lambda item: (not item["isBaseline"], item["variant"] or ""))
     passed, judged = _passed(members)
+    # A variant that was not selected says nothing about the others.
+    ran = [item for item in members if item["outcomeCount"] or not item["complete"]]
     scores = [item["meanScore"] for item in members if item["meanScore"] is not None]
     summed = {
         name: sum(item[name] or 0 for item in members)
@@ -109,7 +111,7 @@ def _group(group: str, members: Sequence[Mapping[str, Any]], request: Request, i
         **members[0],
         **summed,
         "name": members[0]["experiment"] or "experiment",
-        "verdict": min((item["verdict"] for item in members), key=_ORDER.index),
+        "verdict": min((item["verdict"] for item in ran or members), key=_ORDER.index),
         "passRate": passed / judged if judged else None,
         "meanScore": sum(scores) / len(scores) if scores else None,
         "durationMs": max((item["durationMs"] or 0 for item in members), default=None),
