@@ -274,6 +274,25 @@ def test_a_variant_whose_file_was_cut_never_wins(kit: Any, trials: Any, summary:
     assert rows(kit, schema.outcomes) == 10
 
 
+def test_a_cut_file_is_known_whatever_signs_the_name_of_its_variant_has(kit: Any, trials: Any) -> None:
+    variant = "on::off"
+    keys = [f"e::{variant}::gpt-x::s::trial-{index}" for index in range(len(trials))]
+    block = {"name": "x", "runId": "exp-1", "variant": variant, "evalFile": "e"}
+    records = [
+        {**item, "variant": variant, "experiment": block, "itemId": key} for item, key in zip(trials, keys, strict=True)
+    ]
+    head = {"runId": "exp-1", "name": "x", "baseline": None, "variantNames": [variant, "other"]}
+    manifest = {"experiment": head, "selectedShardKeys": keys, "completedShardKeys": keys}
+    plan = {"evals": [{"evalFile": "e", "variant": name} for name in (variant, "other")]}
+    kit.write("runs/x/shard-manifest.json", text=json.dumps(manifest))
+    kit.write("runs/x/plan-snapshot.json", text=json.dumps(plan))
+    for kept, complete in ((2, False), (len(records), True)):
+        kit.run("runs/x/one", records[:kept])
+        kit.ingest()
+        (run,) = kit.get("/runs")["items"]
+        assert (run["outcomeCount"], run["complete"]) == (kept, complete)
+
+
 def test_comparisons_are_imported_once(kit: Any, trials: Any, summary: Any) -> None:
     experiment(kit, trials, summary)
     record = {

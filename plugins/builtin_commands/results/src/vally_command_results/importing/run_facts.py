@@ -96,14 +96,20 @@ class RunFacts:
         """
         if self.summary is not None:
             return True
-        manifest, variant = self.found.experiment.manifest, self.variant
+        manifest = self.found.experiment.manifest
         every = [str(key) for key in items(manifest.get("selectedShardKeys"))]
         done = set(map(str, items(manifest.get("completedShardKeys"))))
-        selected = [key for key in every if _variant_of(key) == variant]
+        selected = [key for key in every if self._is_own(key)]
         if not selected:
             return bool(every) and done.issuperset(every)
         # A file that was cut holds less than its manifest says.
         return self.recorded.intersection(done).issuperset(selected)
+
+    def _is_own(self, key: str) -> bool:
+        """Whether a shard key is one of the variant; names may hold the sign between parts, so the plan tells."""
+        planned = (mapping(item) for item in items(self.found.experiment.plan.get("evals")))
+        own = [f"{item.get('evalFile')}::{self.variant}::" for item in planned if item.get("variant") == self.variant]
+        return key.startswith(tuple(own)) if own else _variant_of(key) == self.variant
 
     @property
     def completed_at(self) -> str | None:
@@ -111,8 +117,8 @@ class RunFacts:
         return time((self.summary or {}).get("completedAt"))
 
 
-def _variant_of(key: object) -> str | None:
-    parts = str(key).split("::")
+def _variant_of(key: str) -> str | None:
+    parts = key.split("::")
     return parts[1] if len(parts) > 2 else None
 
 
