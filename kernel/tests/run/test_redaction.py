@@ -13,8 +13,9 @@ from xml.sax import saxutils
 
 import pytest
 
-from vally.run.redaction import Redactor, is_secret_name, redact_environment_maps, redact_patterns
+from vally.run.redaction import Redactor, redact_environment_maps, redact_patterns
 from vally.run.secret_forms import secret_forms
+from vally.text.secret_names import is_secret_name
 
 TOKEN = "abcdefghijkl"
 QUOTED = """t0k/e+n"<&5>'zq9Wx"""

@@ -269,3 +269,34 @@ def test_values_of_process_variables_are_redacted_in_messages(work: Any) -> None
     text = spec_with("defaults: {executor: {name: picky, config: {fixtureDir: '${DIR}'}}}")
     item = work(text, environ={"DIR": "secret-place"}).only("invalid-executor-config")
     assert item.message == "executor 'picky': cannot open <redacted:DIR>"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "defaults: {runs: '${API_TOKEN}'}",
+        "defaults: {timeout: '${API_TOKEN}'}",
+        "defaults: {runs: 'a long text before it, so long that it is cut where the secret is, or so: ${API_TOKEN}'}",
+        "environment: {skills: ['${VARIABLE}*']}",
+        "environment: {files: [{src: f, dest: '/${API_TOKEN}'}]}",
+        "environment: '${API_TOKEN}'",
+        "scoring: {weights: {a: '${API_TOKEN}'}}",
+        "graders: [{type: '${API_TOKEN}'}]",
+        "graders: [{type: output-matches, config: {pattern: '[${API_TOKEN}'}}]",
+        "stimuli_from: {file: '${VARIABLE}.csv', template: {prompt: p}}",
+    ],
+)
+def test_secrets_stand_in_no_diagnostic(work: Any, text: str) -> None:
+    spec = f"{text}\nstimuli: [{{name: 'a ${{API_TOKEN}}', prompt: p}}, {{name: 'a ${{API_TOKEN}}', prompt: p}}]\n"
+    given = {"params": {"API_TOKEN": "hunter2hunter2"}, "environ": {"VARIABLE": "much/too/private"}}
+    found = work(spec, **given).diagnostics
+    assert len(found) >= 2
+    said = "\n".join(f"{item.message} {item.hint} {item.context} {item.related}" for item in found)
+    assert not any(secret in said for secret in ("hunter2", "private"))
+    assert "<redacted:API_TOKEN>" in said
+
+
+def test_parameters_that_are_no_secrets_are_told(work: Any) -> None:
+    spec = "defaults: {runs: '${RUNS}'}\nstimuli: [{name: a, prompt: p}]\n"
+    found = work(spec, params={"RUNS": "production", "MY_TOKEN": "production"})
+    assert found.only("invalid-type").message == "defaults.runs must be an integer, got 'production'"

@@ -6,14 +6,11 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from vally.run.secret_forms import MIN_LENGTH, secret_forms
+from vally.run.secret_forms import secret_forms
+from vally.text.secret_names import is_secret_name, is_secret_value
 
 REDACTED = "<redacted>"
 
-_SECRET_NAME = re.compile(
-    r".*(?:TOKEN|_KEY|APIKEY|SECRET|PASSWORD|_PAT|CONNECTION_STRING|CREDENTIALS)", re.IGNORECASE | re.DOTALL
-)
-_PLAIN_WORDS = frozenset({"true", "false", "production", "development", "localhost"})
 _MARKER = r"<redacted:[A-Za-z0-9_.-]*>"
 _PATTERNS = re.compile(
     r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|\Z)"
@@ -26,16 +23,6 @@ _PATTERNS = re.compile(
     r"|(?P<scheme>[A-Za-z][A-Za-z0-9+.-]{0,30}://)[^\s/?#\"'<>]{1,1000}@"
 )
 _BINARY_PATCH = re.compile(rb"^GIT binary patch\n(?:(?:literal|delta) [0-9]+\n(?:[^\n]+\n)*\n?)+", re.MULTILINE)
-
-
-def is_secret_name(name: str) -> bool:
-    """Whether a variable or parameter of this name holds a secret."""
-    return _SECRET_NAME.fullmatch(name) is not None
-
-
-def is_secret_value(value: str) -> bool:
-    """Whether a value is long and unusual enough to be looked for in text."""
-    return len(value) >= MIN_LENGTH and value.casefold() not in _PLAIN_WORDS
 
 
 def redact_environment_maps(document: Any) -> Any:

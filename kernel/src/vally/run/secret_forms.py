@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterator
 from urllib.parse import quote, quote_plus
 
-MIN_LENGTH = 8
+from vally.text.secret_names import MIN_LENGTH
+
 _QUOTATION_MARKS = (
     ('"', "'"),
     ("&quot;", "'"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, TypeVar
 
@@ -98,11 +98,15 @@ def escape(key: str) -> str:
 
 
 class Collector:
-    """Diagnostics of one load, at most 200 per file; with `lint` the levels are those of `vally lint`."""
+    """Diagnostics of one load, at most 200 per file; with `lint` the levels are those of `vally lint`.
+
+    `redact` takes the secrets out of a text.
+    """
 
     def __init__(self, *, lint: bool = False, muted: bool = False) -> None:
         self.lint = lint
         self.muted = muted
+        self.redact: Callable[[str], str] = str
         self._errors = 0
         self._kept: dict[tuple[object, ...], Diagnostic] = {}
         self._counts: dict[str | None, int] = {}
@@ -122,6 +126,8 @@ class Collector:
         if self.muted:
             return
         entry = DIAGNOSTIC_CODES[code]
+        # Before values are cut: what is left of a secret would not be known as one.
+        values = {key: self.redact(value) if isinstance(value, str) else value for key, value in values.items()}
         usual = entry.lint if self.lint and entry.lint else entry.level
         node = at if isinstance(at, Node) else None
         source = at.source if isinstance(at, Node) else at
@@ -170,9 +176,8 @@ class Collector:
 
     def _also_at(self, identity: tuple[object, ...], known: Diagnostic, related: Sequence[Related]) -> None:
         """Note where else what is known already was found."""
-        more = [place for place in related if place not in known.related][
-            : max(0, _RELATED_PLACES - len(known.related))
-        ]
+        free = max(0, _RELATED_PLACES - len(known.related))
+        more = [place for place in related if place not in known.related][:free]
         if more:
             self._kept[identity] = replace(known, related=(*known.related, *more))
 
@@ -197,7 +202,12 @@ class Collector:
             if count > KEPT_PER_FILE:
                 message = DIAGNOSTIC_CODES["more-diagnostics"].message({"count": count - KEPT_PER_FILE})
                 shown.append(Diagnostic(code="more-diagnostics", level="info", message=message, file=file))
-        return order(shown)
+        return order(map(self._redacted, shown))
+
+    def _redacted(self, item: Diagnostic) -> Diagnostic:
+        hint, context = (text and self.redact(text) for text in (item.hint, item.context))
+        related = tuple(replace(place, message=self.redact(place.message)) for place in item.related)
+        return replace(item, message=self.redact(item.message), hint=hint, context=context, related=related)
 
 
 def _importance(item: Diagnostic) -> tuple[object, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,6 +41,8 @@ class LoadedSpec:
     used_params: frozenset[str] = frozenset()
     environment_values: Mapping[str, str]
     tree: Node | None = field(default=None, repr=False, compare=False)
+    redact: Callable[[str], str] = field(default=str, repr=False, compare=False)
+    """Takes the secrets that placeholders used out of a text."""
 
     def position(self, pointer: str) -> Position | None:
         """Where the value at a JSON Pointer stands in the file, or the innermost value around it that is there."""
@@ -150,6 +152,7 @@ def _loaded(loading: Loading, node: MappingNode | None, *, strict: bool) -> Load
         used_params=frozenset(loading.parameters.mentioned) | environment_params(loading.project),
         environment_values=dict(loading.parameters.from_environment),
         tree=node,
+        redact=loading.parameters.redacted,
     )
 
 

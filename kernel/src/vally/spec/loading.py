@@ -33,6 +33,9 @@ class Loading:
     memo: dict[Any, Any] = field(default_factory=dict)
     facts: dict[Any, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        self.collector.redact = self.parameters.redacted
+
     @property
     def filler(self) -> Filler:
         """Fills placeholders with the parameters of this load."""

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from vally.spec.diagnostics import Collector, Place
 from vally.spec.masking import find_holes
 from vally.spec.nodes import Entry, Hole, MappingNode, Node, ScalarNode, SequenceNode, scalars
+from vally.text.secret_names import is_secret_name, is_secret_value
 
 ROOT = Place()
 LITERAL = "literal"
@@ -30,8 +31,6 @@ SOURCE_TEXT = "source"
 """Tag of a scalar made from the source text of a collection."""
 
 _NUMBER = "row_number"
-# Shorter values are words that occur anywhere.
-_SHORTEST_SECRET = 8
 _ROW = "row."
 _EVAL = "eval."
 
@@ -91,12 +90,19 @@ SPEC_RULE: Rule = MappingProxyType(
 
 @dataclass(slots=True)
 class Parameters:
-    """What placeholders are filled with, and what was asked for: `from_environment` are the process variables used."""
+    """What placeholders are filled with, and what was asked for.
+
+    `from_environment` are the process variables used, `secrets` the given values whose names are those of secrets.
+    """
 
     values: Mapping[str, str] = field(default_factory=dict)
     environ: Mapping[str, str] = field(default_factory=dict)
     mentioned: set[str] = field(default_factory=set)
     from_environment: dict[str, str] = field(default_factory=dict)
+    secrets: Mapping[str, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.secrets = {name: value for name, value in self.values.items() if is_secret_name(name)}
 
     def value(self, hole: Hole, rule: str) -> tuple[str | None, bool]:
         """The text for a placeholder, or None, and whether it is a process variable."""
@@ -107,9 +113,10 @@ class Parameters:
         return hole.default, False
 
     def redacted(self, text: str) -> str:
-        """A text without the values of process variables that placeholders used."""
-        for name, value in sorted(self.from_environment.items(), key=lambda item: -len(item[1])):
-            if len(value) >= _SHORTEST_SECRET:
+        """A text without secrets, and without the values of process variables that placeholders used."""
+        hidden = {**self.from_environment, **self.secrets}
+        for name, value in sorted(hidden.items(), key=lambda item: -len(item[1])):
+            if is_secret_value(value):
                 text = text.replace(value, f"<redacted:{name}>")
         return text
 

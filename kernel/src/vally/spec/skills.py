@@ -161,7 +161,8 @@ def _expanded(loading: Loading, node: ScalarNode, place: Place, pattern: str) ->
         loading.collector.add("invalid-glob", node, place, pattern=pattern, reason=error.reason)
         return []
     if not found:
-        loading.collector.add("skill-not-found", node, place, skill=node.text, problem="matches no skill")
+        shown = node.written or node.text
+        loading.collector.add("skill-not-found", node, place, skill=shown, problem="matches no skill")
     return found
 
 

@@ -344,3 +344,12 @@ def test_a_plugin_that_breaks_while_it_is_asked_stops_nothing(project: ProjectBu
     project.file("eval.yaml", spec(block, root="defaults: {executor: tool-agent}\n"))
     report = lint(LintOptions(specs=("eval.yaml",)), cwd=project.root, host=plugin_host(*records))
     assert {item.code for item in report.evals[0].findings} == {"pattern-matches-any-text"}
+
+
+def test_secrets_stand_in_no_finding(spec_lint: Any) -> None:
+    grader = "{type: says-pattern, config: {pattern: '(${API_TOKEN})?'}}"
+    text = f"stimuli: [{{name: 'a ${{API_TOKEN}}', prompt: p, graders: [{grader}]}}]\n"
+    found = spec_lint(text, "pattern-matches-any-text", params={"API_TOKEN": "hunter2hunter2"})
+    assert [(item.context, "hunter2" in item.message) for item in found] == [
+        ("stimulus 'a <redacted:API_TOKEN>', grader 1", False)
+    ]

@@ -136,5 +136,8 @@ class Reports:
         if key in self._seen:
             return
         self._seen.add(key)
+        redact = self.loaded.redact
+        hint, context = (text and redact(text) for text in (item.hint, item.context))
+        item = replace(item, message=redact(item.message), hint=hint, context=context)
         at = (self.loaded.position(pointer) if pointer else None) or usual
         yield replace(item, file=at.file, line=at.line, column=at.column) if at is not None else item
