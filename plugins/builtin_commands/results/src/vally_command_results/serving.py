@@ -53,7 +53,8 @@ def _site(stack: contextlib.ExitStack, context: CliContext, options: Mapping[str
     if directory is None:
         store: Store = open_store(str(words), context.cwd, create=False)
         return Site(store, "store"), store.shown
-    found = require_directory(context.cwd, run_place(directory, context, where="DIRECTORY"))
+    directory = run_place(directory, context, where="DIRECTORY")
+    found = require_directory(context.cwd, directory)
     store = open_memory() if words is None else open_store(str(words), context.cwd, create=True)
     return Site(store, "directory" if words is None else "directory+store", [found]), directory
 
