@@ -149,3 +149,83 @@ def test_a_validator_that_breaks_makes_the_config_invalid() -> None:
     with pytest.raises(ConfigInvalid) as caught:
         HOST.parse_config(BROKEN, {})
     assert str(caught.value) == "Invalid config for broken: it cannot be checked: TypeError: no way"
+
+
+def saying(name: str, value: object) -> type[Config]:
+    """A config model with a method that returns a value, or raises it."""
+
+    def method(self: Config) -> object:
+        if isinstance(value, BaseException):
+            raise value
+        return value
+
+    return type("SayingConfig", (Config,), {name: method, "__module__": __name__})
+
+
+SAID = {
+    "a text for many": (
+        "evidence",
+        "diff",
+        "must return a set of 'diff', 'golden_patch', 'repo', 'turn-diff', not 'diff'",
+    ),
+    "an unknown word": (
+        "evidence",
+        {"dif"},
+        "must return a set of 'diff', 'golden_patch', 'repo', 'turn-diff', not {'dif'}",
+    ),
+    "nothing": ("evidence", None, "must return a set of 'diff', 'golden_patch', 'repo', 'turn-diff', not None"),
+    "an error": ("evidence", RuntimeError("not today"), "raised RuntimeError: not today"),
+    "an exit": ("oracle", SystemExit(3), "raised SystemExit: 3"),
+    "no golden input": ("oracle", "both", "must return trajectory, state, either or none, not 'both'"),
+    "no flag": ("requires_workspace", "no", "must return True or False, not 'no'"),
+}
+
+
+@pytest.mark.parametrize("case", SAID)
+def test_what_a_config_says_of_itself_is_checked_when_the_spec_is_loaded(tmp_path: Path, case: str) -> None:
+    name, value, reason = SAID[case]
+    record = GraderSpec(name="words", summary="s", factory=Judged, config=saying(name, value))
+    (tmp_path / "eval.yaml").write_text(EVAL.format(entry=""), encoding="utf-8")
+    loaded = read_eval_spec(tmp_path / "eval.yaml", host=PluginHost.from_objects(record))
+    found = [(item.code, item.message) for item in loaded.diagnostics if item.level == "error"]
+    assert found == [("plugin-load-failed", f"plugin 'words': {name}() of its config {reason}")]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("evidence", ["diff"]),
+        ("evidence", frozenset()),
+        ("oracle", "none"),
+    ],
+)
+def test_what_can_be_understood_is_no_error(tmp_path: Path, name: str, value: object) -> None:
+    record = GraderSpec(name="words", summary="s", factory=Judged, config=saying(name, value))
+    (tmp_path / "eval.yaml").write_text(EVAL.format(entry=""), encoding="utf-8")
+    loaded = read_eval_spec(tmp_path / "eval.yaml", host=PluginHost.from_objects(record))
+    assert [item.code for item in loaded.diagnostics if item.level == "error"] == []
+
+
+def test_a_single_text_is_one_warning(tmp_path: Path) -> None:
+    record = GraderSpec(name="words", summary="s", factory=Judged, config=saying("warnings", "hardly meant"))
+    (tmp_path / "eval.yaml").write_text(EVAL.format(entry=""), encoding="utf-8")
+    loaded = read_eval_spec(tmp_path / "eval.yaml", host=PluginHost.from_objects(record))
+    assert [item.message for item in loaded.diagnostics if item.code == "suspicious-grader-config"] == [
+        "words: hardly meant"
+    ]
+
+
+class LeavingConfig(Config):
+    @model_validator(mode="after")
+    def _leave(self) -> LeavingConfig:
+        raise SystemExit(3)
+
+
+def test_a_validator_that_exits_ends_nothing_but_the_check() -> None:
+    record = GraderSpec(name="leaving", summary="s", factory=Judged, config=LeavingConfig)
+    with pytest.raises(ConfigInvalid, match="Invalid config for leaving: it cannot be checked: SystemExit: 3"):
+        PluginHost.from_objects(record).parse_config(record, {})
+
+
+class Judged:
+    def grade(self, input: object) -> None: ...

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, Val
 from pydantic.alias_generators import to_camel
 
 from vally.errors import ConfigInvalid
+from vally.guard import guarded, reason_of
 from vally.model.problems import config_problems, key_suggestions
 
 if TYPE_CHECKING:
@@ -63,9 +64,37 @@ def parse_config(
         return _validated(model, values, {"lenient": lenient, "spec_dir": spec_dir})
     except ValidationError as error:
         raise ConfigInvalid(name, config_problems(error, values), key_suggestions(error, values, model)) from None
-    except Exception as error:  # a validator of a plugin may raise anything
-        reason = " ".join(f"{type(error).__name__}: {error}".split())
-        raise ConfigInvalid(name, [f"it cannot be checked: {reason}"]) from error
+    except (KeyboardInterrupt, MemoryError):
+        raise
+    except BaseException as error:  # a validator of a plugin may raise anything
+        raise ConfigInvalid(name, [f"it cannot be checked: {reason_of(error)}"]) from error
+
+
+def _fits_evidence(value: object) -> bool:
+    return isinstance(value, Iterable) and not isinstance(value, str) and set(value) <= EVIDENCE
+
+
+EVIDENCE = frozenset({"diff", "turn-diff", "golden_patch", "repo"})
+_FACTS: Mapping[str, tuple[Callable[[object], bool], str]] = {
+    "evidence": (_fits_evidence, f"a set of {', '.join(map(repr, sorted(EVIDENCE)))}"),
+    "requires_workspace": (lambda value: isinstance(value, bool), "True or False"),
+    "oracle": (lambda value: value in ("trajectory", "state", "either", "none"), "trajectory, state, either or none"),
+}
+
+
+def config_fact_problem(config: object) -> str | None:
+    """What the config of a grader says of itself in a way that cannot be understood; None when all can."""
+    for name, (fits, wanted) in _FACTS.items():
+        if not callable(getattr(type(config), name, None)):
+            continue
+        value, error = guarded(getattr(config, name))
+        if error is None:
+            understood, error = guarded(fits, value)
+            if understood:
+                continue
+        reason = f"raised {reason_of(error)}" if error is not None else f"must return {wanted}, not {value!r:.80}"
+        return f"{name}() of its config {reason}"
+    return None
 
 
 def config_evidence(config: object) -> frozenset[str]:

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from vally.errors import ConfigInvalid, PluginError
+from vally.model.config import config_fact_problem
 from vally.spec.diagnostics import Place
 from vally.spec.loading import Loading
 from vally.spec.nodes import MappingNode, Node, ScalarNode
@@ -62,13 +63,17 @@ def parse_config(loading: Loading, entry: ReadEntry, at: Node, place: Place) -> 
             else:
                 entry.report(loading.collector, problem, found, where, hint=error.suggestions.get(problem))
     except PluginError as error:
-        entry.valid = False
-        loading.collector.add(
-            "plugin-load-failed", entry.at("type"), entry.place, name=entry.type, reason=error.message
-        )
+        _report_plugin(loading, entry, error.message)
     else:
+        if (reason := config_fact_problem(entry.parsed)) is not None:
+            _report_plugin(loading, entry, reason)
         _report_deprecated(loading, entry, at, place)
         _report_suspicious(loading, entry, at, place)
+
+
+def _report_plugin(loading: Loading, entry: ReadEntry, reason: str) -> None:
+    entry.valid = False
+    loading.collector.add("plugin-load-failed", entry.at("type"), entry.place, name=entry.type, reason=reason)
 
 
 def _report_deprecated(loading: Loading, entry: ReadEntry, at: Node, place: Place) -> None:

@@ -53,7 +53,8 @@ class ReadEntry:
         # Models are slow to say that they lack something; their classes are not.
         method = getattr(self.parsed, name, None) if hasattr(type(self.parsed), name) else None
         try:
-            return [item for item in method() if isinstance(item, str)] if callable(method) else []
+            said = method() if callable(method) else []
+            return [item for item in ([said] if isinstance(said, str) else said) if isinstance(item, str)]
         except Exception:  # a plugin may raise anything; what it would say stays unknown
             return []
 
