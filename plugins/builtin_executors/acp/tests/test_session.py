@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
+import socket
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +13,7 @@ from typing import Any
 
 import anyio
 import pytest
+from endpoints import nobody
 
 from vally import Attachment, ExecutorError, LocalProcessRunner, McpServer, Skill, StopSignal, Trajectory, TurnComplete
 
@@ -567,15 +570,31 @@ async def test_an_mcp_server_that_ends_later_is_worth_a_warning(
 
 @pytest.mark.parametrize("kind", ["http", "sse"])
 async def test_mcp_servers_elsewhere(execute: Any, agent: Any, heard: Any, kind: Any) -> None:
-    servers = {"there": McpServer(name="there", type=kind, url="http://127.0.0.1:9/x", headers={"X-Team": "a"})}
-    with pytest.raises(ExecutorError, match=f"does not support MCP servers by {kind}") as caught:
-        await execute({"command": agent()}, mcp_servers=servers)
-    assert caught.value.code == "unsupported-option"
     able = {**INFO, "agentCapabilities": {"mcpCapabilities": {kind: True}}}
-    await execute({"command": agent(initialize=able)}, mcp_servers=servers)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/x"
+        servers = {"there": McpServer(name="there", type=kind, url=url, headers={"X-Team": "a"})}
+        with pytest.raises(ExecutorError, match=f"does not support MCP servers by {kind}") as caught:
+            await execute({"command": agent()}, mcp_servers=servers)
+        assert caught.value.code == "unsupported-option"
+        await execute({"command": agent(initialize=able)}, mcp_servers=servers)
     headers = [{"name": "X-Team", "value": "a"}]
-    told = {"type": kind, "name": "there", "url": "http://127.0.0.1:9/x", "headers": headers}
+    told = {"type": kind, "name": "there", "url": url, "headers": headers}
     assert heard("session/new")[-1]["mcpServers"] == [told]
+
+
+async def test_an_mcp_server_elsewhere_that_is_not_there(execute: Any, agent: Any) -> None:
+    command = {"command": agent(initialize={**INFO, "agentCapabilities": {"mcpCapabilities": {"http": True}}})}
+    with nobody() as url:
+        servers = {"there": McpServer(name="there", type="http", url=f"{url}/x")}
+        with pytest.raises(ExecutorError) as caught:
+            await execute(command, mcp_servers=servers)
+        place = url.removeprefix("http://")
+        assert caught.value.message == f"MCP server 'there' failed: no connection to {place}: Connection refused"
+        assert (caught.value.code, caught.value.retryable) == ("mcp-server-failed", False)
+        # What an agent reaches by a proxy cannot be told from here.
+        trajectory = await execute(command, mcp_servers=servers, env={**os.environ, "HTTP_PROXY": "http://127.0.0.1:9"})
+        assert trajectory.end_reason == "completed"
 
 
 async def test_tools_of_mcp_servers_cannot_be_chosen(execute: Any, agent: Any) -> None:

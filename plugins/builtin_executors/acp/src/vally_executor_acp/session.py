@@ -14,6 +14,7 @@ from vally import (
     AgentLimit,
     ExecutorError,
     ExecutorOptions,
+    LocalProcessRunner,
     Stimulus,
     Trajectory,
     TrajectoryBuilder,
@@ -33,6 +34,7 @@ from vally_executor_acp.failures import (
 from vally_executor_acp.permissions import cancelled, is_allowed, outcome
 from vally_executor_acp.prompts import blocks
 from vally_executor_acp.quirks import Quirks, quirks_of
+from vally_executor_acp.reaching import check_reachable
 from vally_executor_acp.servers import Servers
 from vally_executor_acp.skills import offered_places
 from vally_executor_acp.updates import Updates
@@ -142,6 +144,8 @@ class Session:
 
     async def _open(self, agent: Agent) -> None:
         self._check(agent)
+        if isinstance(self._options.runner, LocalProcessRunner):  # other agents have another network
+            await check_reachable(self._options.mcp_servers.values(), self._options.env)
         self._quirks = quirks_of(agent.name)
         self._updates = Updates(self._builder, self._quirks)
         with anyio.move_on_after(parse_duration(self._config.init_timeout) / 1000) as scope:
