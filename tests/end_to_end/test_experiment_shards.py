@@ -305,6 +305,8 @@ def test_where_the_output_may_lie(kit: Experiments) -> None:
     (kit.root / "taken/file").touch()
     taken = kit.vally("experiment", "merge", *directories, "-o", "taken")
     assert (taken.exit_code, "output directory taken is not empty" in taken.stderr) == (1, True)
+    file = kit.vally("experiment", "merge", *directories, "-o", "taken/file")
+    assert (file.exit_code, "output directory taken/file is a file" in file.stderr) == (1, True)
 
 
 def test_a_shard_of_nothing_is_a_shard(kit: Experiments) -> None:

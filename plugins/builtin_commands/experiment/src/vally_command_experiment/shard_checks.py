@@ -111,7 +111,9 @@ def _check_target(shards: Sequence[ShardDirectory], target: Path, name: str) -> 
             raise VallyError(
                 f"output directory {name} lies inside the shard directory {shard.name}", where="--output-dir"
             )
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+    if target.exists() and not target.is_dir():
+        raise VallyError(f"output directory {name} is a file", where="--output-dir")
+    if target.is_dir() and any(target.iterdir()):
         raise VallyError(f"output directory {name} is not empty", where="--output-dir")
 
 
