@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from vally.host import PluginHost
     from vally.model.evalspec import Diagnostic, Project
     from vally.run.engine import Engine
-    from vally.run.judge_cache import JudgeCache
     from vally.run.plan import Plan
     from vally.run.preparation import Preparation, ReadyExecutor
     from vally.run.redaction import Redactor
@@ -81,6 +80,7 @@ class RunSession:
 
         Raises `UsageError` for settings that the backend does not have.
         """
+        from vally.cli.judge_options import judge_cache
         from vally.run.judge_checks import judge_problems
         from vally.run.judges import JudgePool
         from vally.run.preparation import prepare
@@ -101,7 +101,9 @@ class RunSession:
         self._ready.diagnostics += credential_problems(self._plan, self._ready, environ)
         self._ready.diagnostics += exposed_credentials(self._plan, self._ready, environ, network)
         print_diagnostics(self._ready.diagnostics)
-        self._judges = JudgePool(self._host, environ=environ, cache=self._judge_cache(), context=self._run_context())
+        cached = {"judge_cache": choices.judge_cache, "judge_cache_dir": choices.judge_cache_dir}
+        cache = judge_cache(self._context, cached, self._output_dir, self.redactor())
+        self._judges = JudgePool(self._host, environ=environ, cache=cache, context=self._run_context())
         problems = judge_problems(self._plan, self._host, self._judges, skip_grade=choices.skip_grade)
         for problem in problems:
             print_error(problem)
@@ -316,11 +318,9 @@ class RunSession:
             redactor.add(name, value)
         return redactor
 
-    def _judge_cache(self) -> JudgeCache | None:
-        from vally.cli.judge_options import judge_cache
-
-        options = {"judge_cache": self._choices.judge_cache, "judge_cache_dir": self._choices.judge_cache_dir}
-        return judge_cache(self._context, options, self._output_dir, self.redactor())
+    def exit_code(self, outcome: RunOutcome) -> int:
+        """What the command should return for it."""
+        return exit_code(outcome, require_pass=self._choices.require_pass)
 
     def finish(
         self,
@@ -334,7 +334,7 @@ class RunSession:
         `artifacts` are further files by label. `document` makes, from the exit code, what `--output json` prints. With
         machine output on stdout everything else goes to stderr.
         """
-        code = exit_code(outcome, require_pass=self._choices.require_pass)
+        code = self.exit_code(outcome)
         if outcome.stdout_closed:
             return code
         with reporting():
