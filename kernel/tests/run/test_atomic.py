@@ -80,3 +80,30 @@ def test_writers_at_the_same_time_leave_one_whole_content(tmp_path: Path) -> Non
         writer.join()
     assert path.read_bytes() in contents
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_that_the_user_named_is_written_to_and_stays(tmp_path: Path) -> None:
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    for name in (pipe, link):
+        reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+        try:
+            atomic_write(name, ["a", b"b"], is_named=True)
+            assert os.read(reader, 10) == b"ab"
+        finally:
+            os.close(reader)
+    assert stat.S_ISFIFO(pipe.lstat().st_mode)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "pipe"]
+
+
+def test_a_link_that_the_user_named_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    file, link = tmp_path / "real/file", tmp_path / "link"
+    link.symlink_to(file)
+    for content in (b"new", b"newer"):
+        atomic_write(link, content, is_named=True)
+        assert file.read_bytes() == content
+    assert link.is_symlink()
+    assert [path.name for path in file.parent.iterdir()] == ["file"]

@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 import secrets
+import stat
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -15,13 +16,27 @@ _CHUNK_BYTES = 64 * 1024
 
 
 def atomic_write(
-    path: Path, data: bytes | str | Iterable[bytes | str], *, mode: int | None = None, is_first: bool = False
+    path: Path,
+    data: bytes | str | Iterable[bytes | str],
+    *,
+    mode: int | None = None,
+    is_first: bool = False,
+    is_named: bool = False,
 ) -> None:
     """Write a file by rename: temporary file in the same directory, fsync, rename, fsync of the directory.
 
     `data` may come in pieces. `mode` are the permissions (e.g. 0o600), by default those of the umask. `is_first` tells
-    that the directory is new, so that nobody can have left anything in it. Raises `OSError`; nothing is left then.
+    that the directory is new, so that nobody can have left anything in it, `is_named` that the user named the file:
+    links are followed then, and what is no file, such as a device or a pipe, is written to and stays what it is.
+    Raises `OSError`; nothing is left then.
     """
+    if is_named:
+        if _is_stream(path):
+            with path.open("wb", buffering=0) as stream:
+                for piece in _encoded(data):
+                    _write_all(stream.fileno(), piece)
+            return
+        path = Path(os.path.realpath(path))
     if not is_first:
         _remove_leftovers(path)
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(6)}.tmp")
@@ -39,6 +54,14 @@ def atomic_write(
             temporary.unlink()
         raise
     sync_directory(path.parent)
+
+
+def _is_stream(path: Path) -> bool:
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
 def _write_all(descriptor: int, data: bytes) -> None:

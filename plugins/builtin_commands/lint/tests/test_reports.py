@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -319,3 +320,17 @@ def test_places_in_other_files_are_told(project: ProjectBuilder, cli: Any, stand
         "artifactLocation": {"uri": "data/rows.csv", "uriBaseId": "SRCROOT"},
         "region": {"startLine": 3, "startColumn": 1},
     }
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_report_goes_into_a_pipe_that_is_named(project: ProjectBuilder, cli: Any) -> None:
+    project.skill("a")
+    pipe = project.root / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        assert cli("skills", "--output", "json", "--output-file", "pipe").exit_code == 0
+        assert json.loads(os.read(reader, 60_000))["type"] == "lint-report"
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()

@@ -265,7 +265,7 @@ class CompareSession:
         path: Path = self._context.cwd / output
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            atomic_write(path, data)
+            atomic_write(path, data, is_named=True)
         except OSError as error:
             raise VallyError(f"cannot write '{path}': {error.strerror or error}", where="--output") from error
         if not self._context.display.quiet:

@@ -150,7 +150,7 @@ class LintSession:
 
     def _save(self, file: str, text: str) -> None:
         try:
-            atomic_write(self._context.cwd / file, text.encode())
+            atomic_write(self._context.cwd / file, text.encode(), is_named=True)
         except OSError as error:
             raise VallyError(f"cannot write {file}: {(error.strerror or str(error)).lower()}") from None
 

@@ -23,7 +23,7 @@ def write(context: CliContext, path: Path, text: str) -> None:
     """Write a file; parents are made. Raises VallyError when it cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        atomic_write(path, text)
+        atomic_write(path, text, is_named=True)
     except OSError as error:
         raise VallyError(f"cannot write the file: {error.strerror}", where=shown(context, path)) from None
 

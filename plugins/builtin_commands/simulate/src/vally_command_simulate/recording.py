@@ -36,7 +36,7 @@ def record(context: CliContext, word: str, options: Mapping[str, Any]) -> int:
         write_machine_output(text)
     else:
         target.parent.mkdir(parents=True, exist_ok=True)
-        atomic_write(target, text)
+        atomic_write(target, text, is_named=True)
     _remind(context, text, len(overrides))
     return 0
 

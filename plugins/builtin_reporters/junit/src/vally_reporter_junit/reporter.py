@@ -58,5 +58,5 @@ class JunitReporter:
         copy = Path(wanted)
         copy.parent.mkdir(parents=True, exist_ok=True)
         with named[LABEL].open("rb") as file:
-            atomic_write(copy, iter(lambda: file.read(_PIECE), b""))
+            atomic_write(copy, iter(lambda: file.read(_PIECE), b""), is_named=True)
         return {f"{LABEL} copy": copy}
