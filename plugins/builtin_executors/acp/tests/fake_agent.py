@@ -100,7 +100,7 @@ def prompt(number, params, steps):
         elif kind == "deaf":
             time.sleep(value)
         elif kind == "raw":
-            sys.stdout.write(value)
+            sys.stdout.buffer.write(value.encode("utf-8", "surrogateescape"))
             sys.stdout.flush()
         elif kind == "stderr":
             sys.stderr.write(value)

@@ -113,6 +113,12 @@ async def test_how_a_prompt_ends_the_session(execute: Any, agent: Any, reason: s
     assert trajectory.end_reason == end
 
 
+async def test_a_message_that_is_no_utf_8(execute: Any, agent: Any) -> None:
+    line = json.dumps({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s1", **said("caf!")}})
+    trajectory = await execute({"command": agent([{"raw": line.replace("!", "\udcc3") + "\n"}, said(" bar")])})
+    assert trajectory.output == "caf\ufffd bar"
+
+
 async def test_an_agent_that_interrupts_itself_did_not_complete(execute: Any, agent: Any, heard: Any) -> None:
     seen: list[TurnComplete] = []
 

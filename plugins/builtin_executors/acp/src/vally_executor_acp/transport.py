@@ -81,7 +81,8 @@ class ProcessTransport:
 
 def _parsed(line: bytes) -> dict[str, Any] | None:
     try:
-        message = json.loads(line)
+        # What a tool printed may be cut in the middle of a character; the message counts all the same.
+        message = json.loads(line.decode("utf-8", "replace"))
     except (ValueError, RecursionError):
         return None
     if not isinstance(message, dict) or not isinstance(message.get("id"), int | str | None):
