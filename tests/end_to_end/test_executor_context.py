@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from vally import Capabilities, ExecutorOptions, ExecutorSpec, RunContext, Stimulus, Trajectory, TrajectoryBuilder
 from vally.testing import run_cli
 
@@ -52,3 +54,47 @@ def test_an_executor_knows_its_run_and_warns_on_the_record(tmp_path: Path) -> No
     assert [trial["warnings"] for trial in trials] == [["the agent is tired"]] * 2
     assert agent.shared[0] is not None
     assert not agent.shared[0].exists()
+
+
+class Broken(Curious):
+    """Has one method that goes wrong; an exception is raised, a coroutine function takes its place."""
+
+    def __init__(self, method: str, answer: object) -> None:
+        super().__init__()
+
+        def call(*_: object) -> object:
+            if isinstance(answer, BaseException):
+                raise answer
+            return answer
+
+        async def later(*_: object) -> object:
+            return answer
+
+        later.__name__ = method
+        setattr(self, method, later if answer == "later" else call)
+
+
+@pytest.mark.parametrize(
+    ("method", "answer", "told"),
+    [
+        ("configure", RuntimeError("no server"), "RuntimeError: no server"),
+        ("configure", SystemExit(3), "SystemExit: 3"),
+        ("configure", "later", "TypeError: configure must not be async"),
+        ("validate_config", SystemExit(3), "SystemExit: 3"),
+        ("validate_config", "later", "validate_config must not be async"),
+        ("check_network", ValueError("no route"), "ValueError: no route"),
+        ("capabilities_for", {"mcp": True}, "TypeError: capabilities_for returned dict, not Capabilities"),
+        ("capabilities_for", "later", "TypeError: capabilities_for must not be async"),
+    ],
+)
+def test_what_goes_wrong_before_a_run_names_the_executor(
+    tmp_path: Path, method: str, answer: object, told: str
+) -> None:
+    record = ExecutorSpec(name="curious", summary="asks", factory=lambda: Broken(method, answer))
+    spec = {"name": "e", "defaults": {"executor": "curious"}, "stimuli": [{"name": "a", "prompt": "p"}]}
+    (tmp_path / "eval.yaml").write_text(json.dumps(spec))
+    run = run_cli(["eval", "-e", "eval.yaml"], cwd=tmp_path, plugins=[record])
+    assert run.exit_code == 1
+    assert f"executor 'curious': {told}" in run.stderr
+    assert "internal error" not in run.stderr
+    assert run.run_dir is None

@@ -83,6 +83,15 @@ def call_tamed(method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         raise PluginExit(f"{type(error).__name__}: {error}") from None
 
 
+def asked(method: Callable[..., Any], *args: Any) -> Any:
+    """Call a method of a plugin that answers before a run starts, when nothing can be awaited."""
+    answer = call_tamed(method, *args)
+    if inspect.iscoroutine(answer):
+        answer.close()
+        raise TypeError(f"{method.__name__} must not be async")
+    return answer
+
+
 def described(error: BaseException) -> str:
     """Type and text of an exception on one line, also when its own text cannot be had."""
     try:

@@ -11,7 +11,7 @@ from vally.errors import ConfigInvalid, ExecutorError, PluginError, VallyError
 from vally.model.config import config_evidence
 from vally.model.evalspec import Diagnostic, ExecutorChoice, Position
 from vally.records import Capabilities, ExecutorSpec, GraderSpec
-from vally.run.calling import described
+from vally.run.calling import asked, described
 from vally.run.prepared_graders import prepare_entries
 from vally.text.display import single_line
 
@@ -123,9 +123,11 @@ def _check_network(plan: EvalPlan, executor: ReadyExecutor, ready: Preparation) 
     found: dict[str, None] = {}
     for stimulus in plan.stimuli:
         try:
-            check(ready.config(plan), stimulus, ready.context.agent_network)
+            asked(check, ready.config(plan), stimulus, ready.context.agent_network)
         except ExecutorError as error:
             found[error.message] = None
+        except Exception as error:
+            found[described(error)] = None
     for message in found:
         _add(ready, _executor_place(plan), f"executor '{plan.executor.name}': {message}")
 
@@ -140,10 +142,13 @@ def _executor(plan: EvalPlan, host: PluginHost, ready: Preparation) -> ReadyExec
         ready.executors[name] = ReadyExecutor(record, host.create(record))
         configure = getattr(ready.executors[name].instance, "configure", None)
         if configure is not None and ready.context is not None:
-            configure(ready.context)
+            asked(configure, ready.context)
     except (PluginError, ExecutorError) as error:
         code = error.code or "unknown-executor"
         _add(ready, _executor_place(plan), error.message, code=code, hints=error.hints)
+        return None
+    except Exception as error:
+        _add(ready, _executor_place(plan), f"executor '{name}': {described(error)}", code=LOAD_FAILED)
         return None
     return ready.executors[name]
 
@@ -154,9 +159,11 @@ def _configured(plan: EvalPlan, host: PluginHost, executor: ReadyExecutor, ready
         config = host.parse_config(executor.record, plan.executor.config, spec_dir=plan.spec.spec_dir)
         check = getattr(executor.instance, "validate_config", None)
         if check is not None:
-            check(plan.executor.config)
+            asked(check, plan.executor.config)
         narrow = getattr(executor.instance, "capabilities_for", None)
-        capabilities: Capabilities = narrow(config) if narrow is not None else executor.record.capabilities
+        capabilities = executor.record.capabilities if narrow is None else asked(narrow, config)
+        if not isinstance(capabilities, Capabilities):
+            raise TypeError(f"capabilities_for returned {type(capabilities).__name__}, not Capabilities")
     except ConfigInvalid as error:
         for problem in error.problems:
             hints = filter(None, [error.suggestions.get(problem)])
@@ -166,7 +173,7 @@ def _configured(plan: EvalPlan, host: PluginHost, executor: ReadyExecutor, ready
         code = error.code or INVALID_CONFIG
         _add(ready, place, f"executor '{name}': {error.message}", code=code)
         return None
-    except (Exception, SystemExit) as error:
+    except Exception as error:
         _add(ready, place, f"executor '{name}': {described(error)}", code=INVALID_CONFIG)
         return None
     ready.configs[plan.planned.index] = config

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from vally.errors import ConfigInvalid, PluginError, VallyError
+from vally.guard import reason_of
 from vally.model.evalspec import (
     DEFAULT_EXECUTOR,
     DEFAULT_JUDGE_MODEL,
@@ -176,7 +178,10 @@ def check_executor(loading: Loading, choice: ExecutorChoice, node: Node, place: 
         loading.host.parse_config(record, choice.config)
         check = getattr(loading.host.create(record), "validate_config", None)
         if check is not None:
-            check(choice.config)
+            answer = check(choice.config)
+            if inspect.iscoroutine(answer):
+                answer.close()
+                raise TypeError("validate_config must not be async")
     except ConfigInvalid as error:
         for problem in error.problems:
             found, pointer = problem_node(at, place, problem)
@@ -185,6 +190,8 @@ def check_executor(loading: Loading, choice: ExecutorChoice, node: Node, place: 
         loading.collector.add("plugin-load-failed", at, place, name=choice.name, reason=error.message)
     except VallyError as error:
         _add(loading, choice, at, place, error.message)
+    except SystemExit as error:
+        _add(loading, choice, at, place, reason_of(error))
     except Exception as error:  # a plugin may raise anything
         _add(loading, choice, at, place, str(error) or type(error).__name__)
 
