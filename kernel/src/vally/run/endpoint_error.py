@@ -50,6 +50,7 @@ class EndpointError(Exception):
     """The endpoint gave no answer. The message is one line without secrets.
 
     `retry_after_s` is the wait that it asked for; `status` and `body` are those of its HTTP answer, if there was one.
+    `answer` is the one in which an error was told, which may tell what it cost, too.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class EndpointError(Exception):
         self.retry_after_s = retry_after_s
         self.status = status
         self.body = body
+        self.answer: Mapping[str, Any] | None = None
 
     @classmethod
     def of_status(
@@ -98,7 +100,9 @@ class EndpointError(Exception):
         if not failed and (not error or _says_something(answer, choice)):
             return None
         error = error or "the model's answer broke off with an error"
-        return cls.of_status(_status(error), json.dumps({"error": error}, default=str), headers, secrets)
+        found = cls.of_status(_status(error), json.dumps({"error": error}, default=str), headers, secrets)
+        found.answer = answer
+        return found
 
     @classmethod
     def of_stream(cls, text: str, headers: Mapping[str, str], secrets: Sequence[str] = ()) -> EndpointError | None:

@@ -44,7 +44,10 @@ class JudgeConversation(Protocol):
     """A conversation in the dialect of one endpoint."""
 
     async def ask(self) -> JudgeAnswer:
-        """Send the conversation so far; raises `EndpointError`."""
+        """Send the conversation so far; raises `EndpointError`.
+
+        One that has an `answer` goes to the optional method `spent`, which reads tokens and price from it.
+        """
         ...
 
     def remind(self, problems: Sequence[str]) -> None:
@@ -116,6 +119,9 @@ class _JudgeCall:
             try:
                 answer = await self.conversation.ask()
             except EndpointError as error:
+                spent = getattr(self.conversation, "spent", None)
+                if error.answer is not None and spent is not None:
+                    self._count(spent(error.answer))
                 delay = self._delay(error, next(delays, None))
                 if delay is None:
                     raise self.error(error.message, "transport") from error

@@ -306,6 +306,20 @@ def test_what_is_no_answer_is_asked_for_again(endpoint: Any, content_type: str, 
 
 
 @pytest.mark.parametrize("wire", WIRES)
+def test_what_an_answer_that_broke_off_cost_is_counted(endpoint: Any, wire: str) -> None:
+    error = {"code": 402, "message": "no credits"}
+    choices = [{"message": {"content": "Half an"}, "error": error, "finish_reason": "error"}]
+    told: dict[str, Any] = {"choices": choices, "usage": {"prompt_tokens": 7, "completion_tokens": 2, "cost": 0.25}}
+    if wire == "responses":
+        usage = {"input_tokens": 7, "output_tokens": 2, "cost": 0.25}
+        told = {"status": "failed", "output": [], "error": error, "usage": usage}
+    endpoint.give(told)
+    found = failure(provider(endpoint.url, wire_api=wire), request())
+    assert found.usage == {"input_tokens": 7, "output_tokens": 2}
+    assert found.cost == Cost(provider="openai", unit="usd", amount=0.25)
+
+
+@pytest.mark.parametrize("wire", WIRES)
 def test_an_error_inside_an_answer_that_stays(endpoint: Any, wire: str) -> None:
     error = {"code": 402, "message": f"no credits for {KEY}"}
     choice = {"message": {"content": "Half an"}, "error": error, "finish_reason": "error"}

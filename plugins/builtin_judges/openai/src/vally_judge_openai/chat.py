@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from vally import (
@@ -62,12 +63,14 @@ class ChatConversation(EndpointConversation[Endpoint]):
     def _read(self, body: Mapping[str, Any]) -> JudgeAnswer:
         choice = next(iter(mappings(body.get("choices"))), {})
         self._last = mapping(choice.get("message"))
+        finish = choice.get("finish_reason")
+        return replace(self.spent(body), calls=self._calls(finish), problem=self._problem(finish))
+
+    def spent(self, body: Mapping[str, Any]) -> JudgeAnswer:
+        """What an answer cost, whatever it says."""
         usage = body.get("usage")
         return JudgeAnswer(
-            calls=self._calls(choice.get("finish_reason")),
-            problem=self._problem(choice.get("finish_reason")),
-            usage=tokens(usage, "prompt_tokens", "completion_tokens"),
-            cost=cost(usage, self._provider.type),
+            usage=tokens(usage, "prompt_tokens", "completion_tokens"), cost=cost(usage, self._provider.type)
         )
 
     def _calls(self, finish: object) -> tuple[SubmittedCall, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from vally import (
@@ -57,14 +58,13 @@ class ResponsesConversation(EndpointConversation[Endpoint]):
 
     def _read(self, body: Mapping[str, Any]) -> JudgeAnswer:
         self._output = mappings(body.get("output"))
-        usage = body.get("usage")
         reason = mapping(body.get("incomplete_details")).get("reason")
-        return JudgeAnswer(
-            calls=self._calls(complete=reason is None),
-            problem=self._problem(reason),
-            usage=tokens(usage, "input_tokens", "output_tokens"),
-            cost=cost(usage, self._provider.type),
-        )
+        return replace(self.spent(body), calls=self._calls(complete=reason is None), problem=self._problem(reason))
+
+    def spent(self, body: Mapping[str, Any]) -> JudgeAnswer:
+        """What an answer cost, whatever it says."""
+        usage = body.get("usage")
+        return JudgeAnswer(usage=tokens(usage, "input_tokens", "output_tokens"), cost=cost(usage, self._provider.type))
 
     def _function_calls(self) -> list[Mapping[str, Any]]:
         return [] if self._as_json else [item for item in self._output if item.get("type") == "function_call"]
