@@ -171,6 +171,27 @@ def raising(error: Exception) -> Callable[[JudgeRequest], Any]:
     return answer
 
 
+def returning(**fields: Any) -> Callable[[JudgeRequest], JudgeReply]:
+    return lambda _: JudgeReply(**{"args": {}, **fields})
+
+
+@pytest.mark.parametrize(
+    ("usage", "counted"),
+    [
+        ({"input_tokens": 3, "output_tokens": 4}, (3, 4)),
+        (CallTokens(input_tokens=3, output_tokens=4), (3, 4)),
+        ({"input_tokens": -3, "output_tokens": "many"}, (0, 0)),
+        ("lots", (0, 0)),
+    ],
+)
+def test_what_a_failed_call_spent_counts_as_far_as_it_can(usage: Any, counted: tuple[int, int]) -> None:
+    judge = client(Custom(raising(JudgeError("gone", kind="transport", usage=usage))).record())
+    assert failure(judge).message == "gone"
+    spent = judge.usage()
+    assert spent is not None
+    assert (spent.input_tokens, spent.output_tokens) == counted
+
+
 @pytest.mark.parametrize(
     ("answer", "kind", "message"),
     [
@@ -178,8 +199,21 @@ def raising(error: Exception) -> Callable[[JudgeRequest], Any]:
         (raising(ConnectionError("refused")), "transport", "refused"),
         (raising(KeyError()), "transport", "KeyError"),
         (lambda _: {"score": 1}, "transport", "judge 'copilot' returned dict, not a reply"),
+        (returning(args=5), "transport", "judge 'copilot' returned a reply with int for the arguments"),
+        (
+            returning(usage="lots"),
+            "transport",
+            "judge 'copilot' returned a reply with a usage that is no CallTokens of counts: 'lots'",
+        ),
+        (
+            returning(usage=CallTokens(input_tokens=-5)),
+            "transport",
+            "judge 'copilot' returned a reply with a usage that is no CallTokens of counts: "
+            "CallTokens(input_tokens=-5, output_tokens=0)",
+        ),
+        (returning(cost=5), "transport", "judge 'copilot' returned a reply with a cost that is no Cost above zero: 5"),
     ],
-    ids=["judge-error", "exception", "no-text", "no-reply"],
+    ids=["judge-error", "exception", "no-text", "no-reply", "no-arguments", "no-usage", "negative-usage", "no-cost"],
 )
 def test_what_goes_wrong_is_a_judge_error(answer: Any, kind: str, message: str) -> None:
     error = failure(client(Custom(answer).record()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -13,15 +14,15 @@ from vally.errors import JudgeError, PluginError
 from vally.lookups import contested_fact
 from vally.model.evalspec import DEFAULT_JUDGE
 from vally.model.results import JudgeUsage
+from vally.model.trajectory import Cost
 from vally.records import JudgeSpec
 from vally.run.calling import described, invoke
-from vally.run.judging import JudgeReply
+from vally.run.judging import CallTokens, JudgeReply
 from vally.run.providers import resolve_provider, same_provider_key
 
 if TYPE_CHECKING:
     from vally.host import PluginHost
     from vally.model.evalspec import ProviderConfig
-    from vally.model.trajectory import Cost
     from vally.run.judge_cache import JudgeCache
     from vally.run.judging import JudgeRequest
     from vally.run.trial import JudgeSettings, RunContext
@@ -212,10 +213,11 @@ class ItemJudge:
 
     def _count_failure(self, error: JudgeError | None) -> None:
         self._calls += 1
-        if error is not None and error.usage:
-            self._input += error.usage.get("input_tokens", 0)
-            self._output += error.usage.get("output_tokens", 0)
-        self._count_cost(None if error is None else error.cost)
+        if error is not None:
+            spent = _spent(error.usage)
+            self._input += spent.input_tokens
+            self._output += spent.output_tokens
+            self._count_cost(error.cost if _is_cost(error.cost) else None)
 
     def _count_cost(self, cost: Cost | None) -> None:
         if cost is not None:
@@ -235,8 +237,6 @@ class ItemJudge:
         )
 
     def _cost(self) -> Cost | None:
-        from vally.model.trajectory import Cost
-
         if len(self._costs) != 1:
             return None
         (((provider, unit), amount),) = self._costs.items()
@@ -253,6 +253,32 @@ async def _answer(record: JudgeSpec, judge: Any, request: JudgeRequest) -> Judge
         raise JudgeError(f"judge '{record.name}' did not keep the time limit", kind="timeout") from error
     except Exception as error:
         raise JudgeError(str(error) or type(error).__name__, kind="transport") from error
+    if (problem := _unusable(reply)) is not None:
+        raise JudgeError(f"judge '{record.name}' returned {problem}", kind="transport")
+    answer: JudgeReply = reply
+    return answer
+
+
+def _unusable(reply: object) -> str | None:
+    """What is wrong with what a judge returned; None for a reply that can be counted."""
     if not isinstance(reply, JudgeReply):
-        raise JudgeError(f"judge '{record.name}' returned {type(reply).__name__}, not a reply", kind="transport")
-    return reply
+        return f"{type(reply).__name__}, not a reply"
+    args: object = reply.args
+    if not isinstance(args, Mapping):
+        return f"a reply with {type(args).__name__} for the arguments"
+    if reply.usage is not None and _spent(reply.usage) != reply.usage:
+        return f"a reply with a usage that is no CallTokens of counts: {reply.usage!r:.80}"
+    return None if _is_cost(reply.cost) else f"a reply with a cost that is no Cost above zero: {reply.cost!r:.80}"
+
+
+def _spent(usage: object) -> CallTokens:
+    """The tokens that a judge tells, as `CallTokens` or as a mapping with its names; what is no count is left out."""
+    told = usage if isinstance(usage, Mapping) else {}
+    if isinstance(usage, CallTokens):
+        told = {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
+    counts = {key: told.get(key) for key in ("input_tokens", "output_tokens")}
+    return CallTokens(**{key: count for key, count in counts.items() if type(count) is int and count >= 0})
+
+
+def _is_cost(cost: object) -> bool:
+    return cost is None or (isinstance(cost, Cost) and 0 <= cost.amount < math.inf)
