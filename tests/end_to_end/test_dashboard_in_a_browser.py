@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import urllib.request
@@ -17,21 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from browsers import IN_A_BROWSER, launched, playwright, violations
 from hostile_runs import ordinary_trial, write_hostile_run, write_results
 
 from vally_command_results.server.demo import write_demo
 
-playwright = pytest.importorskip("playwright.sync_api")
-axe = pytest.importorskip("axe_playwright_python.sync_playwright")
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = [
-    pytest.mark.heavy,
-    pytest.mark.xdist_group("browser"),
-    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed"),
-]
+pytestmark = IN_A_BROWSER
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-RULES = {"runOnly": {"type": "tag", "values": TAGS}, "resultTypes": ["violations"]}
 UNFOLD = """element => {
     for (let up = element; up; up = up.parentElement) if (up.tagName === 'DETAILS') up.open = true;
 }"""
@@ -50,12 +41,8 @@ WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 320, "height": 640}
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as driver:
-        # The sandbox of Chromium does not start for root, which is what CI may be.
-        options = {"executable_path": CHROMIUM, "args": ["--no-sandbox"] if os.geteuid() == 0 else []}
-        chromium = driver.chromium.launch(**options)
+    with launched() as chromium:
         yield chromium
-        chromium.close()
 
 
 class Server:
@@ -214,8 +201,7 @@ def test_every_page_is_accessible_and_free_of_errors(
         width = page.evaluate("document.documentElement.scrollWidth")
         if width > viewport["width"]:
             found.append(f"{name}: {width} pixels wide")
-        results = axe.Axe().run(page, options=RULES)
-        for violation in results.response["violations"]:
+        for violation in violations(page, runOnly={"type": "tag", "values": TAGS}):
             nodes = "; ".join(node["html"][:160] for node in violation["nodes"][:3])
             found.append(f"{name}: {violation['id']} ({violation['impact']}): {nodes}")
         page.screenshot(path=screenshots / f"{name}-{scheme}-{viewport['width']}.png", full_page=True)

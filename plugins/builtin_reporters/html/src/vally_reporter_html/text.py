@@ -20,6 +20,11 @@ class Cut:
     def __bool__(self) -> bool:
         return bool(self.text)
 
+    @property
+    def may_scroll(self) -> bool:
+        """Whether it may need more room than its block has on a phone; a keyboard must reach it then."""
+        return len(self.text) > 500 or self.text.count("\n") > 12
+
 
 def cut(text: str, limit: int) -> Cut:
     """The text without control characters, at most `limit` characters of it."""
