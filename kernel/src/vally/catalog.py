@@ -31,11 +31,8 @@ class Catalog:
         self._left_out = tuple(source for source in found if _owner_key(source) in named_off)
         self._usable = tuple(source for source in found if _owner_key(source) not in named_off)
         self.errors: list[tuple[Specifier, PluginError]] = []
-        self.warnings = [
-            f"--no-plugin {name}: no installed distribution of that name provides plugins"
-            for name in sources.no_plugin
-            if normalised(name) not in {_owner_key(source) for source in found}
-        ]
+        owners = sorted({key for source in found if (key := _owner_key(source))})
+        self.warnings = [_unknown(name, owners) for name in sources.no_plugin if normalised(name) not in owners]
         third_party = [source for source in self._usable if sources.no_plugins and not self.is_built_in(source)]
         explicit = self._explicit(sources)
         rest, self._shadows = discovery.replace_shadowed(self._usable, explicit)
@@ -96,6 +93,14 @@ def _written(sources: PluginSources) -> list[Specifier]:
 
     written = [Specifier(kind, text, "project", (base,)) for kind, text, base in sources.project]
     return written + [Specifier(kind, text, "option", sources.bases) for kind, text in sources.command_line]
+
+
+def _unknown(name: str, owners: list[str]) -> str:
+    from vally.text.suggest import did_you_mean
+
+    near = did_you_mean(normalised(name), owners)
+    told = f"--no-plugin {name}: no installed distribution of that name provides plugins"
+    return f"{told}; {near}" if near else told
 
 
 def _owner_key(source: PluginSource) -> str:

@@ -71,7 +71,11 @@ def test_a_built_in_can_be_left_out_too(three: Site) -> None:
 def test_leaving_out_what_is_not_there_is_a_warning(three: Site) -> None:
     plugins = host(no_plugin=("acmee",))
     assert names(plugins) == ["built-in", "of-extra", "third-party"]
-    assert plugins.warnings() == ["--no-plugin acmee: no installed distribution of that name provides plugins"]
+    told = "no installed distribution of that name provides plugins"
+    assert plugins.warnings() == [f"--no-plugin acmee: {told}; did you mean 'acme'?"]
+    plugins = host(no_plugin=("zebra",))
+    assert len(names(plugins)) == 3
+    assert plugins.warnings() == [f"--no-plugin zebra: {told}"]
 
 
 def test_naming_what_is_left_out(three: Site, work: Path) -> None:

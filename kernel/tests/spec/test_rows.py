@@ -232,6 +232,7 @@ def test_bad_rows(work: Any, name: str, content: str, expected: str) -> None:
         ("file: rows.jsonl, limit: 0, template: {prompt: p}", ["1:41 INVALID-VALUE"]),
         ("file: rows.jsonl, format: xml, template: {prompt: p}", ["1:42 INVALID-VALUE"]),
         ("file: rows.jsonl, delimiter: ab, template: {prompt: p}", ["1:45 INVALID-VALUE"]),
+        ("file: rows.jsonl, delimiter: ';', template: {prompt: p}", ["1:45 ignored-key"]),
         ("file: rows.jsonl, where: [a], template: {prompt: p}", ["1:41 INVALID-TYPE"]),
         ("file: rows.jsonl, rows: 3, template: {prompt: p}", ["1:34 UNKNOWN-KEY"]),
         ("file: bad.jsonl, template: {prompt: p}", ["1:3 YAML-ENCODING"]),

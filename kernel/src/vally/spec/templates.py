@@ -76,6 +76,9 @@ def _data_file(loading: Loading, section: Section) -> DataFile | None:
         expected = f"a file name that ends in .jsonl, .ndjson, .csv, .yaml, .yml or .json, or format {any_of(FORMATS)}"
         wrong_value(node, place, loading.collector, expected)
         return None
+    if kind != "csv" and "delimiter" in section.written:
+        at, key = section.at("delimiter"), section.place.key("delimiter")
+        loading.collector.add("ignored-key", at, key, hint=f"only CSV has one, and this is {kind}", key="delimiter")
     source = Source(loading.display(path), path, path.parent)
     if not paths.is_file(path):
         shown = node.written or node.text
