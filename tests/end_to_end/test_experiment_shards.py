@@ -228,6 +228,12 @@ def break_records(kit: Experiments, directories: list[str]) -> list[str]:
     return directories
 
 
+def break_foreign(kit: Experiments, directories: list[str]) -> list[str]:
+    first, second = (kit.root / name / "plain/results.jsonl" for name in directories[:2])
+    second.write_text(second.read_text() + first.read_text())
+    return directories
+
+
 def break_run_id(kit: Experiments, directories: list[str]) -> list[str]:
     edit(kit.root / directories[1] / "shard-manifest.json", experiment__runId="other")
     return directories
@@ -274,6 +280,10 @@ def break_manifest(kit: Experiments, directories: list[str]) -> list[str]:
         (break_status, "skilled/results.jsonl:1: /status must be success, error or skipped, not 'odd'"),
         (break_incomplete, "shard 2 of 3 is incomplete"),
         (break_records, "shard 1 of 3 is incomplete"),
+        (
+            break_foreign,
+            "shard 2 of 3 has records that are not its own: 2, first first/eval.yaml::plain::default-model::one",
+        ),
         (break_run_id, "shards differ in run id: r (vally-experiment-results/r/shard-1-of-3) and other ("),
         (break_experiment_hash, "shards differ in experiment hash: "),
         (break_digest, "shards differ in plan digest: "),

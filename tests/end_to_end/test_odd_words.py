@@ -136,6 +136,19 @@ def test_a_file_in_the_place_of_the_workspaces_is_told_before_the_run(
 def test_a_directory_in_the_place_of_the_comparison_is_told_before_judges_are_asked(vally: Vally) -> None:
     result = vally("compare", "--baseline", "empty.jsonl", "--treatment", "empty.jsonl", "--output", "directory")
     assert (result.exit_code, result.stderr) == (1, "error: --output: 'directory' is a directory\n  name a file\n")
+    below = vally("compare", "--baseline", "empty.jsonl", "--treatment", "empty.jsonl", "--output", "e.yaml/x.jsonl")
+    assert (below.exit_code, below.stderr) == (1, "error: --output: cannot write 'e.yaml/x.jsonl': Not a directory\n")
+
+
+def test_a_place_that_may_not_be_written_is_told_before_judges_are_asked(
+    vally: Vally, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Root may write everywhere, so that modes alone would test nothing then.
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name != "directory" or not mode & os.W_OK)
+    words = ["--baseline", "empty.jsonl", "--treatment", "empty.jsonl", "--output", "directory/x.jsonl"]
+    result = vally("compare", *words)
+    expected = "error: --output: cannot write 'directory/x.jsonl': Permission denied\n"
+    assert (result.exit_code, result.stderr) == (1, expected)
 
 
 @pytest.mark.parametrize("words", [["runs", "."], ["ingest", "."], ["show"]], ids=" ".join)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -70,9 +72,9 @@ class CompareSession:
     def execute(self) -> int:
         """Compare everything, then write the records."""
         output = self._options["output"]
-        if output not in (None, STDOUT) and (self._context.cwd / output).is_dir():
+        if output not in (None, STDOUT):
             # Before judges are paid.
-            raise VallyError(f"'{output}' is a directory", where="--output", hints=["name a file"])
+            _check_place(self._context.cwd / output, output)
         host, rubrics = self._plugins()
         comparer_record = self._grader(host)
         comparisons = list(self._comparisons())
@@ -270,6 +272,18 @@ class CompareSession:
             raise VallyError(f"cannot write '{path}': {error.strerror or error}", where="--output") from error
         if not self._context.display.quiet:
             print_line(f"Saved comparison → {output}")
+
+
+def _check_place(path: Path, shown: str) -> None:
+    """Raise `VallyError` when no file can be written there."""
+    if path.is_dir():
+        raise VallyError(f"'{shown}' is a directory", where="--output", hints=["name a file"])
+    if path.exists() and not path.is_file():
+        return
+    above = next(parent for parent in path.parents if parent.exists())
+    if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
+        reason = os.strerror(errno.EACCES if above.is_dir() else errno.ENOTDIR)
+        raise VallyError(f"cannot write '{shown}': {reason}", where="--output")
 
 
 class _Reported(VallyError):

@@ -169,8 +169,17 @@ def _check_keys(shards: Sequence[ShardDirectory]) -> None:
         hints = [f"absent shards: {', '.join(map(str, absent))}" if absent else every]
         raise VallyError(f"missing shard keys: {len(missing)}, first {missing[0]}", hints=hints)
     for shard in shards:
-        recorded = shard.completed & _recorded(shard)
-        left = [key for key in shard.selected if key not in recorded]
+        recorded = _recorded(shard)
+        # One of another shard would take the place of the record there, and one of no shard would get lost.
+        foreign = sorted(recorded - set(shard.selected))
+        if foreign:
+            raise VallyError(
+                f"shard {shard.index} of {shard.count} has records that are not its own: "
+                f"{len(foreign)}, first {foreign[0]}",
+                where=shard.name,
+                hints=["run the shard again with another --run-id, or take the directory that it wrote"],
+            )
+        left = [key for key in shard.selected if key not in recorded & shard.completed]
         if left:
             raise VallyError(
                 f"shard {shard.index} of {shard.count} is incomplete",
