@@ -234,3 +234,10 @@ def test_a_value_that_contains_itself_stays_finite() -> None:
     repaired = without_surrogates(value)
     assert repaired["\ufffd"] == 1
     assert repaired["self"][0] is repaired
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_another_encoding_is_named(encoding: str) -> None:
+    for line in '{"type": "x"}\n{"type": "y"}\n'.encode(encoding).splitlines(keepends=True):
+        with pytest.raises(ValueError, match="it looks like UTF-16, and must be UTF-8"):
+            parse_json(line)

@@ -217,6 +217,11 @@ def parse_json(data: bytes | str) -> Any:
             return without_surrogates(value)
     except RecursionError:
         raise ValueError("nested too deeply") from None
+    except json.JSONDecodeError:
+        if "\0" in text[:_LOOKED_AT]:
+            # As shells on Windows write what they redirect.
+            raise ValueError("it looks like UTF-16, and must be UTF-8") from None
+        raise
     return value
 
 
@@ -243,6 +248,7 @@ def _float(text: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
+_LOOKED_AT = 100
 _DECODER = json.JSONDecoder(parse_constant=_null, parse_float=_float)
 _DIGIT_COUNTING_DECODER = json.JSONDecoder(parse_constant=_null, parse_float=_float, parse_int=_integer)
 
