@@ -1,14 +1,15 @@
-"""A real PostgreSQL server for tests, on loopback, ended with the process that asked for it."""
+"""A real PostgreSQL server for tests, on loopback, ended with the process that asked for it, however that ends."""
 
 from __future__ import annotations
 
 import os
 import pwd
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -64,10 +65,34 @@ def server() -> Iterator[str]:
         port = _free_port()
         settings = f"-c listen_addresses=127.0.0.1 -c port={port} -c unix_socket_directories={temporary} -c fsync=off"
         _run(owner, directory / "pg_ctl", "-D", data, "-l", log, "-w", "-o", settings, "start")
+        stop = [directory / "pg_ctl", "-D", data, "-m", "immediate", "-w", "stop"]
         try:
-            yield f"postgresql+psycopg://vally@127.0.0.1:{port}"
+            with _ended_without_us(owner, stop, temporary):
+                yield f"postgresql+psycopg://vally@127.0.0.1:{port}"
         finally:
-            _run(owner, directory / "pg_ctl", "-D", data, "-m", "immediate", "-w", "stop")
+            _run(owner, *stop)
+
+
+@contextmanager
+def _ended_without_us(owner: str | None, stop: Sequence[object], directory: str) -> Iterator[None]:
+    """Have the server stopped and its files removed when this process ends without doing so, as when it is killed."""
+    script = 'cat; directory=$1; shift; "$@"; rm -rf "$directory"'
+    words = ["sh", "-c", script, "sh", directory, *map(str, stop)]
+    # The pipe ends with this process; the signals that a terminal sends to its group do not get there.
+    watcher = subprocess.Popen(
+        words,
+        user=owner,
+        cwd="/",
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        yield
+    finally:
+        os.killpg(watcher.pid, signal.SIGKILL)
+        watcher.communicate()
 
 
 def _run(owner: str | None, *argv: object) -> None:
