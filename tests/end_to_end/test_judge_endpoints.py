@@ -147,7 +147,11 @@ MALFORMED = "Judge did not return a valid grade after 2 reminders: it has no cal
     ids=["malformed", "401", "429-storm", "500", "no-json"],
 )
 @each_wire
-def test_failures_are_errors(tmp_path: Path, server: MockLlm, script: str, evidence: str, wire: str) -> None:
+def test_failures_are_errors(
+    tmp_path: Path, server: MockLlm, script: str, evidence: str, wire: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # An answer that is none names no time to wait.
+    monkeypatch.setattr("vally.run.judge_conversation.RETRY_DELAYS_S", (0.01, 0.02, 0.03, 0.04))
     run = evaluate(tmp_path, server, script, "--log-level", "debug", wire=WIRES[wire])
     assert_is_an_error(run, evidence)
 
