@@ -79,15 +79,7 @@ def _ended_without_us(owner: str | None, stop: Sequence[object], directory: str)
     script = 'cat; directory=$1; shift; "$@"; rm -rf "$directory"'
     words = ["sh", "-c", script, "sh", directory, *map(str, stop)]
     # The pipe ends with this process; the signals that a terminal sends to its group do not get there.
-    watcher = subprocess.Popen(
-        words,
-        user=owner,
-        cwd="/",
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+    watcher = _started(owner, words, stdin=subprocess.PIPE)
     try:
         yield
     finally:
@@ -97,14 +89,11 @@ def _ended_without_us(owner: str | None, stop: Sequence[object], directory: str)
 
 def _run(owner: str | None, *argv: object) -> None:
     words = [str(word) for word in argv]
+    code = _started(owner, words).wait()
+    assert code == 0, f"{words[0]} ended with {code}"
+
+
+def _started(owner: str | None, words: Sequence[str], *, stdin: int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
     # A daemon keeps its streams, so they must not be pipes that somebody waits for.
-    done = subprocess.run(
-        words,
-        user=owner,
-        cwd="/",
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        check=False,
-    )
-    assert done.returncode == 0, f"{words[0]} ended with {done.returncode}"
+    quiet = subprocess.DEVNULL
+    return subprocess.Popen(words, user=owner, cwd="/", stdin=stdin, stdout=quiet, stderr=quiet, start_new_session=True)

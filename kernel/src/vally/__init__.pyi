@@ -278,6 +278,7 @@ from vally.run.providers import outgoing_headers as outgoing_headers
 from vally.run.providers import provider_headers as provider_headers
 from vally.run.providers import provider_secrets as provider_secrets
 from vally.run.providers import resolve_provider as resolve_provider
+from vally.run.racing import first_result as first_result
 from vally.run.read_root import Matches as Matches
 from vally.run.read_root import ReadRoot as ReadRoot
 from vally.run.read_root import UnreadableFile as UnreadableFile

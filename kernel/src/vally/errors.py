@@ -115,6 +115,11 @@ class ExecutorError(VallyError):
             trajectory=trajectory,
         )
 
+    @classmethod
+    def of_mcp_server(cls, name: str, reason: str) -> ExecutorError:
+        """An MCP server that the agent was given cannot be used."""
+        return cls(f"MCP server '{name}' failed: {reason}", code="mcp-server-failed")
+
 
 class TrialSkipped(VallyError):
     """The executor declines this trial, or the run was stopped; the message becomes `skipReason`."""

@@ -96,6 +96,11 @@ class McpServer:
     tools: tuple[str, ...] | None = None
     base_dir: Path | None = None
 
+    @property
+    def timeout_s(self) -> float:
+        """Seconds that it may take to be ready, 30 unless the spec says otherwise."""
+        return 30.0 if self.timeout_ms is None else self.timeout_ms / 1000
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:

@@ -18,9 +18,9 @@ import anyio.to_thread
 
 from vally.errors import ExecutorError
 from vally.model.evalspec import McpServer
+from vally.run.racing import first_result
 
 T = TypeVar("T")
-DEFAULT_TIMEOUT_S = 30.0
 STDERR_BYTES = 2048
 POLL_S = 0.2
 _CLOSED = frozenset({"0", "130", "137", "141", "143"})
@@ -105,31 +105,17 @@ class McpWatch:
         """A server as the agent is to start it; as it is when it is elsewhere, or there is no shell."""
         if server.type != "stdio" or server.command is None or os.name == "nt":
             return server
-        timeout_s = DEFAULT_TIMEOUT_S if server.timeout_ms is None else server.timeout_ms / 1000
-        watched = WatchedServer(server.name, self._scratch / f"mcp-{len(self._watched)}", timeout_s)
+        watched = WatchedServer(server.name, self._scratch / f"mcp-{len(self._watched)}", server.timeout_s)
         self._watched.append(watched)
         words = ("-c", _WATCHED, "sh", str(server.cwd or work_dir), str(watched.base), server.command, *server.args)
         return replace(server, command="/bin/sh", args=words)
 
     async def run(self, work: Callable[[], Awaitable[T]]) -> T:
         """Do some work of the agent. Raises the `ExecutorError` of a server that does not come up meanwhile."""
-        results: list[T] = []
-        failures: list[Exception] = []
-        async with anyio.create_task_group() as tasks:
-
-            async def look() -> None:
-                failures.append(await self.wait_failed())
-                tasks.cancel_scope.cancel()
-
-            tasks.start_soon(look)
-            try:
-                results.append(await work())
-            except Exception as error:
-                failures.append(error)
-            tasks.cancel_scope.cancel()
-        if failures:
-            raise failures[0]
-        return results[0]
+        ended: T | ExecutorError = await first_result(work, self.wait_failed)
+        if isinstance(ended, ExecutorError):
+            raise ended
+        return ended
 
     async def wait_failed(self) -> ExecutorError:
         """Return the error of a server that does not come up; as long as there is none it waits."""
@@ -180,4 +166,4 @@ class McpWatch:
 
 
 def _error(server: WatchedServer, reason: str) -> ExecutorError:
-    return ExecutorError(f"MCP server '{server.name}' failed: {reason}", code="mcp-server-failed")
+    return ExecutorError.of_mcp_server(server.name, reason)

@@ -1,4 +1,4 @@
-"""Noticing the end of a turn, and waiting for the first of several things."""
+"""Noticing the end of a turn."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import pytest
 
-from vally_executor_copilot_sdk.waiting import TurnWatch, first
+from vally_executor_copilot_sdk.waiting import TurnWatch
 
 BEGIN = ("user.message", {}, None)
 IDLE = ("session.idle", {}, None)
@@ -65,31 +65,3 @@ async def test_waiting_for_the_end() -> None:
 
         tasks.start_soon(end)
         assert await seen.wait() == "idle"
-
-
-async def answer(value: str) -> str:
-    return value
-
-
-async def never() -> str:
-    await anyio.sleep_forever()
-    raise AssertionError
-
-
-async def fail() -> str:
-    raise ValueError("broken")
-
-
-@pytest.mark.anyio
-async def test_the_first_that_ends_counts() -> None:
-    assert await first(never, lambda: answer("a")) == "a"
-    assert await first(lambda: answer("a"), fail) == "a"
-    with pytest.raises(ValueError, match="broken"):
-        await first(never, fail)
-
-
-@pytest.mark.anyio
-async def test_cancelling_cancels_all() -> None:
-    with anyio.move_on_after(0.01) as scope:
-        await first(never, never)
-    assert scope.cancelled_caught

@@ -10,7 +10,6 @@ import anyio
 
 from vally import ExecutorError, McpServer
 
-DEFAULT_TIMEOUT_S = 30.0
 _PORTS = {"http": 80, "https": 443}
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy")
 
@@ -27,18 +26,17 @@ async def check_reachable(servers: Iterable[McpServer], env: Mapping[str, str]) 
 async def _check(server: McpServer, url: str) -> None:
     parts = urlsplit(url)
     host, port = parts.hostname or "", parts.port or _PORTS.get(parts.scheme, 80)
-    timeout_s = DEFAULT_TIMEOUT_S if server.timeout_ms is None else server.timeout_ms / 1000
     try:
-        with anyio.fail_after(timeout_s):
+        with anyio.fail_after(server.timeout_s):
             stream = await anyio.connect_tcp(host, port)
     except TimeoutError:
-        reason = f"{host}:{port} did not answer within {timeout_s:g}s"
+        reason = f"{host}:{port} did not answer within {server.timeout_s:g}s"
     except OSError as error:
         reason = f"no connection to {host}:{port}: {_words(error)}"
     else:
         await stream.aclose()
         return
-    raise ExecutorError(f"MCP server '{server.name}' failed: {reason}", code="mcp-server-failed")
+    raise ExecutorError.of_mcp_server(server.name, reason)
 
 
 def _words(error: OSError) -> str:

@@ -23,6 +23,7 @@ from vally import (
     TrajectoryBuilder,
     TurnComplete,
     communicate,
+    first_result,
 )
 from vally_executor_command.arrivals import Arrivals
 from vally_executor_command.config import CommandConfig
@@ -216,15 +217,7 @@ class Session:
 
     async def _first_of(self, too_much: Callable[[], Awaitable[object]]) -> None:
         """Return when the agent's time is over, it has written too much, or an MCP server does not come up."""
-        async with anyio.create_task_group() as tasks:
-
-            async def end_after(wait: Callable[[], Awaitable[object]]) -> None:
-                await wait()
-                tasks.cancel_scope.cancel()
-
-            tasks.start_soon(end_after, self._limit.wait)
-            tasks.start_soon(end_after, too_much)
-            tasks.start_soon(end_after, self._wait_server)
+        await first_result(self._limit.wait, too_much, self._wait_server)
 
     def _take(self, parsed: ParsedTurn) -> None:
         for event in parsed.events:

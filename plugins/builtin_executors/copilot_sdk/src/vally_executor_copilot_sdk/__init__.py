@@ -11,7 +11,7 @@ Others use the names of this package only, not those of its modules. Each is imp
 | `Answer`, `answering`, `is_inside` | answers to what the agent asks to be allowed |
 | `Native`, `live_event`, `with_data`, `of_main_agent`, `well_formed` | events as the runtime tells them |
 | `COST_UNIT` | the unit of its costs |
-| `TurnWatch`, `first` | waiting for the end of a turn |
+| `TurnWatch` | waiting for the end of a turn |
 | `refusal_reason` | what the runtime says of an error |
 """
 
@@ -31,6 +31,6 @@ _NAMES = {
     "vally_executor_copilot_sdk.pool": "ClientPool",
     "vally_executor_copilot_sdk.provider": "endpoint",
     "vally_executor_copilot_sdk.runtime": "Places find_runtime",
-    "vally_executor_copilot_sdk.waiting": "TurnWatch first",
+    "vally_executor_copilot_sdk.waiting": "TurnWatch",
 }
 __all__, __getattr__, __dir__ = lazy_names(__name__, globals(), _NAMES)

@@ -21,4 +21,3 @@ from vally_executor_copilot_sdk.provider import endpoint as endpoint
 from vally_executor_copilot_sdk.runtime import Places as Places
 from vally_executor_copilot_sdk.runtime import find_runtime as find_runtime
 from vally_executor_copilot_sdk.waiting import TurnWatch as TurnWatch
-from vally_executor_copilot_sdk.waiting import first as first

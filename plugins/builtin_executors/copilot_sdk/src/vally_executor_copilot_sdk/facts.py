@@ -131,7 +131,7 @@ class SessionFacts:
 
 def mcp_error(name: str, reason: str) -> ExecutorError:
     """The error of a server that cannot be used; the runtime's reason holds the end of the server's stderr."""
-    return ExecutorError(f"MCP server '{name}' failed: {reason[-REASON_BYTES:]}", code="mcp-server-failed")
+    return ExecutorError.of_mcp_server(name, reason[-REASON_BYTES:])
 
 
 def _real(path: object) -> str:

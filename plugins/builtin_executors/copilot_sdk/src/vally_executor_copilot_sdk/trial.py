@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.to_thread
 
-from vally import AgentLimit, ExecutorError, ExecutorOptions, Stimulus, Trajectory, TurnComplete
+from vally import AgentLimit, ExecutorError, ExecutorOptions, Stimulus, Trajectory, TurnComplete, first_result
 from vally_executor_copilot_sdk.arguments import attach, session_arguments
 from vally_executor_copilot_sdk.client import RuntimeClient
 from vally_executor_copilot_sdk.clients import ClientChoice
@@ -28,7 +28,7 @@ from vally_executor_copilot_sdk.failures import (
 from vally_executor_copilot_sdk.native import is_own, prompt_event, session_file, well_formed
 from vally_executor_copilot_sdk.pool import ClientPool
 from vally_executor_copilot_sdk.recording import SessionRecord
-from vally_executor_copilot_sdk.waiting import TurnWatch, first
+from vally_executor_copilot_sdk.waiting import TurnWatch
 
 if TYPE_CHECKING:
     from copilot import CopilotSession
@@ -101,7 +101,9 @@ class Trial:
         stack.push_async_callback(self._end_session, client)
         self._facts.begin()
         arguments = session_arguments(self._config, self._options, choice.access, client.settings.copilot_home)
-        opened = await first(partial(self._create, client, arguments), client.wait_failed, self._facts.wait_mcp_failure)
+        opened = await first_result(
+            partial(self._create, client, arguments), client.wait_failed, self._facts.wait_mcp_failure
+        )
         if isinstance(opened, ExecutorError):
             raise opened
 
@@ -122,7 +124,7 @@ class Trial:
         attachments = await anyio.to_thread.run_sync(attach, self._options, turn)
         self._watch.begin()
         self._record.take(prompt_event(prompt, [item["displayName"] for item in attachments]))
-        ended = await first(
+        ended = await first_result(
             partial(self._send, self._client, prompt, attachments),
             self._client.wait_failed,
             self._facts.wait_mcp_failure,

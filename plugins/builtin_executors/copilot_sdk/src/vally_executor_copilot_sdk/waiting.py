@@ -1,15 +1,13 @@
-"""Noticing how a turn ends, and waiting for the first of several things."""
+"""Noticing how a turn ends."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Literal, TypeVar
+from typing import Literal
 
 import anyio
 
 from vally_executor_copilot_sdk.native import Native, of_main_agent
 
-T = TypeVar("T")
 How = Literal["idle", "aborted", "error"]
 _BEGINNINGS = frozenset({"user.message", "assistant.turn_start"})
 
@@ -56,27 +54,3 @@ class TurnWatch:
     def _end(self, how: How) -> None:
         self.how = how
         self._ended.set()
-
-
-async def first(*works: Callable[[], Awaitable[T]]) -> T:
-    """Start all, and return the result of the first one that ends; the others are cancelled.
-
-    Its exception is raised as it is.
-    """
-    results: list[T] = []
-    failures: list[Exception] = []
-    async with anyio.create_task_group() as tasks:
-
-        async def run(work: Callable[[], Awaitable[T]]) -> None:
-            try:
-                results.append(await work())
-            except Exception as error:
-                failures.append(error)
-            tasks.cancel_scope.cancel()
-
-        for work in works:
-            tasks.start_soon(run, work)
-    # What ended in order counts, although something else may have failed in the same moment.
-    if results:
-        return results[0]
-    raise failures[0]

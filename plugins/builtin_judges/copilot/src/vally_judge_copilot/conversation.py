@@ -18,6 +18,7 @@ from vally import (
     JudgeAnswer,
     JudgeRequest,
     SubmittedCall,
+    first_result,
     judge_reminder,
     submitted_call,
 )
@@ -26,7 +27,6 @@ from vally_executor_copilot_sdk import (
     Native,
     RuntimeClient,
     TurnWatch,
-    first,
     live_event,
     of_main_agent,
     refusal_reason,
@@ -78,7 +78,7 @@ class SessionConversation:
         self._begin()
         if self._session is None:
             await self._open()
-        ended = await first(self._send, self._client.wait_failed, self._end_when_refused)
+        ended = await first_result(self._send, self._client.wait_failed, self._end_when_refused)
         if isinstance(ended, ExecutorError):
             raise EndpointError(self._without_secrets(ended.message))
         # A session that is told to stop may be idle before it has answered that.
