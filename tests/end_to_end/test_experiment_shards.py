@@ -174,7 +174,13 @@ def test_a_contaminated_arm_stays_contaminated(kit: Experiments) -> None:
     kit.fixture("skilled", "one", metadata={"skillsLoaded": ["leak"]})
     result = merge(kit, shards(kit, 2))
     assert result.exit_code == 1
-    assert "  ⚠ first / skilled (default-model)   contaminated" in result.stdout.splitlines()
+    lines = result.stdout.splitlines()
+    assert "  ⚠ first / skilled (default-model)   contaminated" in lines
+    spoiled = sum("contaminated" in line for line in lines[:-2])
+    assert spoiled
+    assert next(line for line in lines if line.startswith("FAILED")).startswith(
+        f"FAILED  {4 - spoiled} of 4 evals passed · "
+    )
     assert "it should not have [arm-contaminated]" in result.stderr
 
 

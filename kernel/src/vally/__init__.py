@@ -93,7 +93,7 @@ _NAMES = {
     "vally.run.builder": "TrajectoryBuilder",
     "vally.run.calling": "described invoke",
     "vally.run.diffs": "recorded_diff recorded_turn_diff sidecar_path",
-    "vally.run.endpoint_error": "EndpointError endpoint_answer",
+    "vally.run.endpoint_error": "EndpointError endpoint_answer without_secrets",
     "vally.run.racing": "first_result",
     "vally.run.environment": "agent_environment candidate_variables",
     "vally.run.eval_table": "eval_result eval_table run_verdict stimulus_stats",

@@ -213,6 +213,7 @@ from vally.run.diffs import recorded_turn_diff as recorded_turn_diff
 from vally.run.diffs import sidecar_path as sidecar_path
 from vally.run.endpoint_error import EndpointError as EndpointError
 from vally.run.endpoint_error import endpoint_answer as endpoint_answer
+from vally.run.endpoint_error import without_secrets as without_secrets
 from vally.run.environment import agent_environment as agent_environment
 from vally.run.environment import candidate_variables as candidate_variables
 from vally.run.eval_table import eval_result as eval_result

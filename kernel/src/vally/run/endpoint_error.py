@@ -153,11 +153,16 @@ def endpoint_answer(answer: object, headers: Mapping[str, str], secrets: Sequenc
     return answer
 
 
-def one_line(text: str, secrets: Sequence[str] = ()) -> str:
-    """A text for a message: one line without secrets, cut in the middle."""
+def without_secrets(text: str, secrets: Sequence[str]) -> str:
+    """The text without the secrets of its endpoint, of which one may begin another."""
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, "<redacted>")
-    line = " ".join(strip_controls(text).split())
+    return text
+
+
+def one_line(text: str, secrets: Sequence[str] = ()) -> str:
+    """A text for a message: one line without secrets, cut in the middle."""
+    line = " ".join(strip_controls(without_secrets(text, secrets)).split())
     return clip_middle(line, _LONGEST_PROBLEM, _LONGEST_PROBLEM * 3 // 4, _LONGEST_PROBLEM // 8)
 
 

@@ -48,7 +48,7 @@ def merge_shards(context: CliContext, options: Mapping[str, Any]) -> int:
     target = context.cwd / options["output_dir"]
     check_shards(shards, target, options["output_dir"])
     merge = Merge(shards, target)
-    document = merge.write(html=options["html"])
+    summary, document = merge.write(html=options["html"])
     failed = document["hadExecutionErrors"] or document["partial"] or document["contaminated"]
     failing = any(not variant["passed"] for variant in document["variants"])
     code = 1 if failed or (options["require_pass"] and failing) else 0
@@ -56,7 +56,7 @@ def merge_shards(context: CliContext, options: Mapping[str, Any]) -> int:
         whole = plain_value({**document, "runDir": options["output_dir"], "exitCode": code}).value
         write_machine_output(json.dumps(whole, ensure_ascii=False) + "\n")
     else:
-        tell_merge(context, document, len(shards), options["output_dir"])
+        tell_merge(context, summary, document["contaminated"], len(shards), options["output_dir"])
     for item in document["contaminated"]:
         print_error(contamination_error(item))
     if merge.unknown:
@@ -84,8 +84,8 @@ class Merge:
         self._grades = 0
         self._tally = RunTally(self._planned)
 
-    def write(self, *, html: bool) -> dict[str, Any]:
-        """Write everything; returns the summary document."""
+    def write(self, *, html: bool) -> tuple[RunSummary, dict[str, Any]]:
+        """Write everything; returns what the run came to, and the document of it."""
         found = self._find_records()
         # Runs with --skip-grade left no grade anywhere, and none is missed.
         self._tally = RunTally(self._planned, graded=bool(self._grades) or not self._misses_grades())
@@ -103,7 +103,7 @@ class Merge:
         write_document(self._target / MANIFEST_NAME, experiment)
         write_document(self._target / SUMMARY_NAME, document)
         write_reports(self._target, Report(document, self._figures, [], self._plan_rows()), html=html)
-        return document
+        return summary, document
 
     def _find_records(self) -> dict[str, list[Place]]:
         """Where the records of each variant lie, in plan order; each is counted. Raises `VallyError`."""

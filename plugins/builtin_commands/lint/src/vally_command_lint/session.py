@@ -79,7 +79,7 @@ class LintSession:
         return first if first.is_dir() else first.parent if first.parent.is_dir() else self._context.cwd
 
     def _project(self) -> Project | None:
-        """The project, or None when its file is broken; with --all, and else mere warnings, are part of the report."""
+        """The project; None when its file is broken, as is told here, or in the report with --all."""
         context = self._context
         project = find_project(self._base() or context.cwd, context.cwd, context.config_path, context.no_config)
         broken = any(item.level == "error" for item in project.diagnostics)

@@ -20,6 +20,7 @@ from vally import (
     parse_duration,
     provider_headers,
     provider_secrets,
+    without_secrets,
 )
 from vally_executor_openai_tools.config import OpenAiToolsConfig
 from vally_executor_openai_tools.reply import Reply, read_reply
@@ -119,9 +120,7 @@ class Endpoint:
         return reply
 
     def _unreadable(self, message: str, text: str) -> UnreadableError:
-        for secret in self._secrets:
-            text = text.replace(secret, "<redacted>")
-        return UnreadableError(message, retryable=True, body=text[:LINE_CHARACTERS])
+        return UnreadableError(message, retryable=True, body=without_secrets(text, self._secrets)[:LINE_CHARACTERS])
 
 
 class UnreadableError(EndpointError):
