@@ -151,3 +151,5 @@ def test_an_attempt_that_was_closed_says_how_long_it_and_those_before_it_took(pa
 
 def test_records_without_times_took_no_time(path: Path) -> None:
     assert _earlier(path, _line(_items(3)[0].item_id, status="success", durationMs="long", startedAt="once")) == 0
+    begun = "2026-07-24T01:00:02.000Z"
+    assert _earlier(path, _line(_items(3)[0].item_id, status="success", durationMs="long", startedAt=begun)) == 0

@@ -500,3 +500,15 @@ def test_summaries_are_records() -> None:
         "name evalFilePath variant model passed scoringApplied overallScore threshold stimuliRun stimuliTotal "
         "durationMs reason stats"
     )
+
+
+def test_a_trial_that_is_run_again_takes_no_time_of_its_earlier_process() -> None:
+    tally = RunTally([_planned({"a": 3})])
+    for index in range(3):
+        begun = f"2026-07-24T0{index}:00:00.000Z"
+        told = _result("a", index, P).model_copy(update={"started_at": begun, "duration_ms": 1000})
+        tally.add(TrialFacts.from_result(told, None))
+    assert tally.eval_summary(0).duration_ms == 3000
+    again = _result("a", 1, P).model_copy(update={"started_at": "2026-07-25T00:00:00.000Z", "duration_ms": 50})
+    tally.add(TrialFacts.from_result(again, None, ended_ms=5000.0))
+    assert tally.eval_summary(0).duration_ms == 2050

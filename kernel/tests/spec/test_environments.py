@@ -200,6 +200,8 @@ def test_destinations(work: Any) -> None:
         ("{type: clone, url: 'https://${T=x}@host/r.git'}", []),
         ("{type: clone, url: 'https://x-access-token:${T=x}@host/r.git'}", []),
         ("{type: clone, url: 'ssh://${U=x}:${T=x}@host/r.git'}", []),
+        ("{type: clone, url: 'https://${eval.T=x}@host/r.git'}", []),
+        ("{type: clone, url: 'https://x:${eval.T=x}@host/r.git'}", []),
         ("{type: clone, url: 'https://${U=x}:pass@host/r.git'}", ["3:39 SECRET-IN-SPEC"]),
         ("{type: clone, url: 'https://part${T=x}@host/r.git'}", ["3:39 SECRET-IN-SPEC"]),
         ("{type: clone, url: 'https://$${T}@host/r.git'}", ["3:39 SECRET-IN-SPEC"]),

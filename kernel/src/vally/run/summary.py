@@ -45,9 +45,10 @@ class RunTally:
     def add(self, facts: TrialFacts) -> None:
         """Count a finished trial. Raises `KeyError` for an eval that is not planned."""
         trials = self._facts[facts.eval_index].setdefault(facts.stimulus, {})
-        self._count(trials.get(facts.trial_index), -1)
+        replaced = trials.get(facts.trial_index)
+        self._count(replaced, -1)
         trials[facts.trial_index] = facts
-        if facts.ended_ms is None:
+        if facts.ended_ms is None or (replaced is not None and replaced.ended_ms is None):
             self._recorded = None
         self._count(facts, 1)
 

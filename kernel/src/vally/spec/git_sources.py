@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -10,12 +9,12 @@ from vally.model.evalspec import GitSource
 from vally.spec import paths
 from vally.spec.diagnostics import Collector, Place
 from vally.spec.loading import Loading, shown_path
+from vally.spec.masking import PLACEHOLDER
 from vally.spec.nodes import MappingNode, Node, ScalarNode
 from vally.spec.sections import Key, Section, Table, read_section, wrong_value
 from vally.spec.shapes import Boolean, Choice, ListOf, Text, any_of
 
 _TYPES = ("worktree", "clone")
-_PLACEHOLDER = re.compile(r"(?<!\$)\$\{[A-Za-z_][A-Za-z0-9_]*(?:=[^}\r\n]*)?\}")
 _TYPE = Key(Choice(_TYPES), "how the repository is taken", required=True)
 _COMMON = {
     "ref": Key(Text(), "commit, branch or tag"),
@@ -69,7 +68,8 @@ def _has_credentials(node: ScalarNode) -> bool:
     """
     text = node.text if node.original is None else node.original
     try:
-        parts = urlsplit(_PLACEHOLDER.sub("", text))
+        # An escaped one is text.
+        parts = urlsplit(PLACEHOLDER.sub(lambda found: found[0] if found["dollar"] else "", text))
     except ValueError:
         return False
     user, colon, password = parts.netloc.rpartition("@")[0].partition(":")
