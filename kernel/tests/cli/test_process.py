@@ -25,6 +25,20 @@ except KeyboardInterrupt as error:
     print(interrupted_code(error))
 """
 
+SLOW_HOOK = """
+import threading, time
+from vally.cli import process
+
+start = threading.Thread.start
+
+def slow_start(thread):
+    start(thread)
+    time.sleep(0.3)
+
+threading.Thread.start = slow_start
+process.AGAIN_S = 0.001
+"""
+
 OTHER = """
 from vally.cli.process import prepare_process
 
@@ -44,6 +58,12 @@ def run(code: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
 def test_a_signal_while_an_object_is_destroyed_is_not_lost(number: signal.Signals) -> None:
     done = run(DYING.format(number=int(number)))
+    assert (done.stdout, done.stderr) == (f"{128 + number}\n", "")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+def test_it_is_not_lost_either_while_it_is_about_to_be_sent_again(number: signal.Signals) -> None:
+    done = run(SLOW_HOOK + DYING.format(number=int(number)))
     assert (done.stdout, done.stderr) == (f"{128 + number}\n", "")
 
 

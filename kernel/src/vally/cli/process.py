@@ -8,6 +8,8 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
+from types import FrameType
 from typing import Any, NoReturn
 
 THREAD_GRACE_S = 1.0
@@ -42,20 +44,37 @@ def prepare_process() -> None:
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, _terminate)
-    before = sys.unraisablehook
-    sys.unraisablehook = lambda dropped: _deliver_again(dropped) or before(dropped)
+    sys.unraisablehook = DroppedSignals(sys.unraisablehook)
 
 
-def _deliver_again(dropped: Any) -> bool:
-    """Send a signal once more whose exception Python dropped, as it does while it destroys an object."""
-    if not isinstance(dropped.exc_value, KeyboardInterrupt):
-        return False
-    number = dropped.exc_value.number if isinstance(dropped.exc_value, Terminated) else signal.SIGINT
-    # Not at once: the handler would run, and its exception be dropped, before the destruction has ended.
-    again = threading.Timer(AGAIN_S, _send_to_main_thread, (number,))
-    again.daemon = True
-    again.start()
-    return True
+class DroppedSignals:
+    """Sends a signal once more whose exception Python dropped, as it does while it destroys an object."""
+
+    def __init__(self, others: Callable[[Any], object]) -> None:
+        self._others = others
+
+    def __call__(self, dropped: Any) -> None:
+        """Hook for exceptions that cannot be raised."""
+        if not isinstance(dropped.exc_value, KeyboardInterrupt):
+            self._others(dropped)
+            return
+        number = dropped.exc_value.number if isinstance(dropped.exc_value, Terminated) else signal.SIGINT
+        threading.Thread(target=_send_again, args=(number,), daemon=True).start()
+
+
+def _send_again(number: int) -> None:
+    # Not before the hook has ended, in which the exception would get lost for good. What is dropped in a destruction
+    # that still goes on gets to the hook once more.
+    time.sleep(AGAIN_S)
+    while _is_in_hook(sys._current_frames().get(threading.main_thread().ident or 0)):
+        time.sleep(AGAIN_S)
+    _send_to_main_thread(number)
+
+
+def _is_in_hook(frame: FrameType | None) -> bool:
+    while frame is not None and frame.f_code is not DroppedSignals.__call__.__code__:
+        frame = frame.f_back
+    return frame is not None
 
 
 def _send_to_main_thread(number: int) -> None:
