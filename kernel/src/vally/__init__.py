@@ -20,8 +20,9 @@ _NAMES = {
     "vally.cli.selection": "SelectionWords select_stimuli",
     "vally.cli.spec_selection": "SpecSelection",
     "vally.cli.stored_runs": (
-        "RunPart StoredRun find_run find_runs newest_first output_dirs read_json run_id run_place started_at"
+        "RunPart StoredRun find_run find_runs newest_first output_dirs run_id run_place started_at"
     ),
+    "vally.cli.eval_json": "print_object",
     "vally.cli.name_patterns": "name_matcher",
     "vally.cli.trial_choice": "TrialChoice",
     "vally.cli.trial_completion": "complete_from_run",
@@ -68,7 +69,9 @@ _NAMES = {
         "DurationText EnvironmentMap NegatedFlag NonEmpty OneOrMore SpecFile ToolPatterns WorkspaceDirectory "
         "WorkspaceGlob"
     ),
-    "vally.model.jsonio": "canonical_json content_hash parse_json parse_timestamp plain_value record_line timestamp",
+    "vally.model.jsonio": (
+        "canonical_json content_hash parse_json parse_timestamp plain_value read_json record_line timestamp"
+    ),
     "vally.model.merging": "merge_environments merge_variant_override",
     "vally.model.metrics": "compute_metrics settle_metrics",
     "vally.model.patterns": "pattern_values",
@@ -175,6 +178,7 @@ _NAMES = {
     "vally.text.glyphs": "can_encode fit_glyphs",
     "vally.text.literal": "contains_literal",
     "vally.text.markdown": ("markdown_cell markdown_fence markdown_head markdown_name markdown_row report_duration"),
+    "vally.text.names": "name_key",
     "vally.text.numbers": "compact_json es_number fixed one_decimal signed two_decimals",
     "vally.text.regex": "InvalidRegex Regex RegexError RegexMatch RegexTimeout compile_regex",
     "vally.text.regex_facts": "matches_every_text matches_no_text",

@@ -11,6 +11,7 @@ from vally.cli.directories import results_directory as results_directory
 from vally.cli.directories import workspace_directory as workspace_directory
 from vally.cli.display import is_terminal as is_terminal
 from vally.cli.display import use_color as use_color
+from vally.cli.eval_json import print_object as print_object
 from vally.cli.event_loop import leave_threads_behind as leave_threads_behind
 from vally.cli.judge_options import judge_cache as judge_cache
 from vally.cli.judge_options import judge_effort as judge_effort
@@ -45,7 +46,6 @@ from vally.cli.stored_runs import find_run as find_run
 from vally.cli.stored_runs import find_runs as find_runs
 from vally.cli.stored_runs import newest_first as newest_first
 from vally.cli.stored_runs import output_dirs as output_dirs
-from vally.cli.stored_runs import read_json as read_json
 from vally.cli.stored_runs import run_id as run_id
 from vally.cli.stored_runs import run_place as run_place
 from vally.cli.stored_runs import started_at as started_at
@@ -135,6 +135,7 @@ from vally.model.jsonio import content_hash as content_hash
 from vally.model.jsonio import parse_json as parse_json
 from vally.model.jsonio import parse_timestamp as parse_timestamp
 from vally.model.jsonio import plain_value as plain_value
+from vally.model.jsonio import read_json as read_json
 from vally.model.jsonio import record_line as record_line
 from vally.model.jsonio import timestamp as timestamp
 from vally.model.merging import merge_environments as merge_environments
@@ -427,6 +428,7 @@ from vally.text.markdown import markdown_head as markdown_head
 from vally.text.markdown import markdown_name as markdown_name
 from vally.text.markdown import markdown_row as markdown_row
 from vally.text.markdown import report_duration as report_duration
+from vally.text.names import name_key as name_key
 from vally.text.numbers import compact_json as compact_json
 from vally.text.numbers import es_number as es_number
 from vally.text.numbers import fixed as fixed

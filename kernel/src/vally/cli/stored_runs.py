@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vally.errors import VallyError
+from vally.model.jsonio import read_json
 from vally.run.results_file import RESULTS_NAME
 from vally.run.run_dir import MANIFEST_NAME
+from vally.spec.paths import is_file
 
 if TYPE_CHECKING:
     from vally.cli.context import CliContext
@@ -51,20 +53,15 @@ class StoredRun:
 
 def run_at(path: Path) -> StoredRun | None:
     """The run in a directory; None when it holds none."""
-    if any(_is_file(path / name) for name in EXPERIMENT_FILES):
+    if any(is_file(path / name) for name in EXPERIMENT_FILES):
         return StoredRun(path, tuple(_variants(path)), is_experiment=True)
-    if _is_file(path / RESULTS_NAME):
+    if is_file(path / RESULTS_NAME):
         return StoredRun(path, (RunPart(path / RESULTS_NAME),))
     return None
 
 
-def _is_file(path: Path) -> bool:
-    """Whether there is a file; what may not be looked at is none, so that it hides no other run."""
-    return os.path.isfile(path)  # noqa: PTH113
-
-
 def _variants(path: Path) -> Iterator[RunPart]:
-    names = [entry.name for entry in _directories(path) if _is_file(path / entry.name / RESULTS_NAME)]
+    names = [entry.name for entry in _directories(path) if is_file(path / entry.name / RESULTS_NAME)]
     manifest = next((found for name in EXPERIMENT_FILES if (found := read_json(path / name))), {})
     planned = manifest.get("experiment")
     order = planned.get("variantNames") if isinstance(planned, dict) else None
@@ -125,17 +122,6 @@ def started_at(run: StoredRun) -> datetime | None:
         with contextlib.suppress(OSError):
             return datetime.fromtimestamp(part.results.stat().st_mtime, UTC)
     return None
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """The object in a JSON file; empty when there is none or it cannot be read."""
-    from vally.model.jsonio import parse_json
-
-    try:
-        value = parse_json(path.read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return value if isinstance(value, dict) else {}
 
 
 def output_dirs(context: CliContext, project: Project) -> list[Path]:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any
 
 from vally.model.surrogates import is_encodable, repaired_text
@@ -223,6 +223,15 @@ def parse_json(data: bytes | str) -> Any:
             raise ValueError("it looks like UTF-16, and must be UTF-8") from None
         raise
     return value
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in a JSON file; empty when there is none or it cannot be read."""
+    try:
+        value = parse_json(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def _decoded(text: str) -> Any:

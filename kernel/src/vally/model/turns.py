@@ -27,7 +27,7 @@ def _openers(events: Sequence[Event], prompts: Sequence[str]) -> list[int] | Non
         return candidates
     found: list[int] = []
     for index in candidates:
-        if len(found) < len(prompts) and _comparable(_content(events[index])) == _comparable(prompts[len(found)]):
+        if len(found) < len(prompts) and comparable(_content(events[index])) == comparable(prompts[len(found)]):
             found.append(index)
     return found if len(found) == len(prompts) else None
 
@@ -42,7 +42,8 @@ def _content(event: Event) -> str:
     return content if isinstance(content, str) else ""
 
 
-def _comparable(text: str) -> str:
+def comparable(text: str) -> str:
+    """What is equal for prompts that are the same."""
     return unicodedata.normalize("NFC", text).replace("\r\n", "\n").strip()
 
 

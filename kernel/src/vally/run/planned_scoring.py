@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from vally.model.jsonio import parse_json
+from vally.model.jsonio import read_json
 from vally.model.results import MAIN_VARIANT
+from vally.run.run_dir import MANIFEST_NAME
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +20,9 @@ class PlannedScoring:
 
 def planned_scoring(results: Path) -> dict[tuple[str, str], PlannedScoring]:
     """Of the run with that results file, by eval file and variant; empty when no manifest tells it."""
-    own = _manifest(results.parent)
+    own = read_json(results.parent / MANIFEST_NAME)
     # The files of an experiment lie one level below its manifest.
-    above = {} if own else _manifest(results.parent.parent)
+    above = {} if own else read_json(results.parent.parent / MANIFEST_NAME)
     specs = own.get("specs") or (above.get("specs") if above.get("kind") == "experiment" else None)
     found = {}
     for spec in specs if isinstance(specs, list) else ():
@@ -31,16 +30,6 @@ def planned_scoring(results: Path) -> dict[tuple[str, str], PlannedScoring]:
             key = str(spec.get("path")), str(spec.get("variant") or MAIN_VARIANT)
             found[key] = PlannedScoring(_share(scoring.get("threshold")), _share(scoring.get("passRate")))
     return found
-
-
-def _manifest(directory: Path) -> Mapping[str, Any]:
-    from vally.run.run_dir import MANIFEST_NAME
-
-    try:
-        document = parse_json((directory / MANIFEST_NAME).read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return document if isinstance(document, dict) else {}
 
 
 def _share(value: object) -> float | None:

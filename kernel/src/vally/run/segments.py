@@ -7,6 +7,8 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
+from vally.text.names import name_key
+
 MAX_LENGTH = 80
 _HEAD_LENGTH = 71
 _MAX_BYTES = 200  # file systems allow 255 bytes, digits and names of temporary files included
@@ -16,7 +18,7 @@ _DEVICE = re.compile(r"(?:con|prn|aux|nul|com[1-9]|lpt[1-9])(?:\..*)?", re.IGNOR
 
 def segment(name: str) -> str:
     """A file name that resembles a name on every platform; two names may give the same."""
-    normal = unicodedata.normalize("NFC", name)
+    normal = name_key(name)
     text = re.sub("\0+", "-", "".join(char if _is_kept(char) else "\0" for char in normal)).strip(".-") or "_"
     if _DEVICE.fullmatch(text):
         text += "_"
@@ -35,7 +37,7 @@ def _head(text: str) -> str:
 
 def name_digits(name: str) -> str:
     """Eight hex digits that tell names apart."""
-    normal = unicodedata.normalize("NFC", name)
+    normal = name_key(name)
     return hashlib.sha256(normal.encode("utf-8", "replace")).hexdigest()[:8]
 
 
@@ -48,8 +50,8 @@ class SegmentNamer:
 
     def segment(self, parent: Sequence[str], name: str) -> str:
         """Segment of `name` below the names of `parent`; names must come in plan order."""
-        place = tuple(unicodedata.normalize("NFC", part) for part in parent)
-        key = (place, unicodedata.normalize("NFC", name))
+        place = tuple(name_key(part) for part in parent)
+        key = (place, name_key(name))
         if key not in self._given:
             self._given[key] = self._free(place, name)
         return self._given[key]

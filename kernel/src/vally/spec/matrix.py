@@ -17,6 +17,7 @@ from vally.spec.pointers import tokens_of
 from vally.spec.scalars import is_null
 from vally.spec.sections import INVALID, Section, read_section, wrong_type, wrong_value
 from vally.spec.settings import Setting
+from vally.text.names import name_key
 
 MIN_VARIANTS, MAX_VARIANTS = 2, 256
 
@@ -73,11 +74,6 @@ def _check_paths(axes: list[ReadAxis], place: Place, collector: Collector) -> No
             collector.add("matrix-same-path", at, where, related=notes, first=first.axis.name, second=name, path=path)
 
 
-def normal(name: str) -> str:
-    """A name as names are compared: composed or decomposed letters make no difference, nor would they on paper."""
-    return unicodedata.normalize("NFC", name)
-
-
 def _is_label(text: str) -> bool:
     return bool(text.strip()) and not any(
         character in ",=" or unicodedata.category(character) == "Cc" for character in text
@@ -130,12 +126,12 @@ def _are_unique(choices: list[Choice], place: Place, collector: Collector) -> bo
     seen: set[str] = set()
     unique = True
     for index, choice in enumerate(choices):
-        if normal(choice.label) in seen:
+        if name_key(choice.label) in seen:
             unique = False
             where = place.item(index)
             hint = "labels of an axis are unique"
             collector.add("invalid-matrix-label", choice.label_node, where, hint=hint, name=choice.label)
-        seen.add(normal(choice.label))
+        seen.add(name_key(choice.label))
     return unique
 
 

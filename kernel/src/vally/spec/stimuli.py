@@ -17,6 +17,7 @@ from vally.spec.scalars import is_null
 from vally.spec.sections import INVALID, Key, Section, Table, read_section, wrong_type, wrong_value
 from vally.spec.shapes import ListOf, RawShape, SectionOf, Text, read_text
 from vally.spec.tags import TagsShape
+from vally.text.names import name_key
 
 MAX_NAME = 200
 # No real name can start with a control character.
@@ -201,7 +202,7 @@ def check_names(loading: Loading, stimuli: list[ReadStimulus]) -> None:
     for stimulus in stimuli:
         if not stimulus.is_named:
             continue
-        name = unicodedata.normalize("NFC", stimulus.name)
+        name = name_key(stimulus.name)
         at, place = stimulus.section.at("name"), stimulus.place.key("name")
         if name in exact:
             first = exact[name].section.at("name")

@@ -18,7 +18,6 @@ from vally.spec.matrix import (
     combinations,
     count,
     name_of,
-    normal,
     read_axes,
 )
 from vally.spec.nodes import MappingNode, Node, ScalarNode
@@ -26,6 +25,7 @@ from vally.spec.plain_values import plain_value
 from vally.spec.sections import INVALID, Section, read_section, wrong_type
 from vally.spec.settings import Setting
 from vally.spec.shapes import TextOfScalar
+from vally.text.names import name_key
 from vally.text.suggest import did_you_mean
 
 MAX_NAME = 120
@@ -88,7 +88,7 @@ def _written(section: Section, collector: Collector) -> ReadVariants:
     read = []
     for key, _ in node.entries:
         name = key.text
-        same = normal(name).casefold()
+        same = name_key(name).casefold()
         if not _is_name(name) or same in names:
             hint = f"names differ by more than case; there is '{names[same]}'" if _is_name(name) else None
             collector.add("invalid-variant-name", key, place.key(name), hint=hint, name=name)
@@ -190,7 +190,7 @@ def read_baseline(section: Section, read: ReadVariants, collector: Collector) ->
 
 def _same(name: str, names: Iterable[str]) -> str | None:
     """The one of the names that this is, however its letters are composed."""
-    return next((known for known in names if normal(known) == normal(name)), None)
+    return next((known for known in names if name_key(known) == name_key(name)), None)
 
 
 def _of_labels(node: MappingNode, read: ReadVariants, place: Place, collector: Collector) -> str | None:

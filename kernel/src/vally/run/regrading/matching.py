@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vally.errors import VallyError
+from vally.model.turns import comparable
 from vally.run.imports.imported import prompts_of
+from vally.text.names import name_key
 
 if TYPE_CHECKING:
     from vally.model.evalspec import EvalSpec, Stimulus
@@ -31,7 +32,7 @@ class Matcher:
         self._specs = specs
         self._by_name: dict[str, list[Match]] = {}
         for match, stimulus in self._all():
-            self._by_name.setdefault(_normal(stimulus.name), []).append(match)
+            self._by_name.setdefault(name_key(stimulus.name), []).append(match)
 
     def _all(self) -> Iterable[tuple[Match, Stimulus]]:
         for number, spec in enumerate(self._specs):
@@ -48,7 +49,7 @@ class Matcher:
 
     def of_record(self, document: Document) -> Match | None:
         """The stimulus of a record; None when there is none, or several and the record does not tell which."""
-        found = self._by_name.get(_normal(document.stimulus), [])
+        found = self._by_name.get(name_key(document.stimulus), [])
         if len(self._specs) == 1:
             return found[0] if found else None
         same_file = [item for item in found if self._specs[item.spec].display_path == document.eval_file]
@@ -62,7 +63,7 @@ class Matcher:
 
     def of_prompts(self, trajectory: Trajectory, among: Sequence[Match]) -> tuple[Match, str | None]:
         """The stimulus whose prompts an imported trajectory has, and a warning; raises `VallyError` when unclear."""
-        texts = [_comparable(text) for text in prompts_of(trajectory)]
+        texts = [comparable(text) for text in prompts_of(trajectory)]
         fitting = [match for match in among if _follows(texts, self.stimulus(match).turns)]
         if len(fitting) == 1:
             return fitting[0], None
@@ -78,17 +79,9 @@ class Matcher:
         )
 
 
-def _normal(name: str) -> str:
-    return unicodedata.normalize("NFC", name)
-
-
-def _comparable(text: str) -> str:
-    return unicodedata.normalize("NFC", text).replace("\r\n", "\n").strip()
-
-
 def _follows(texts: Sequence[str], prompts: Sequence[str]) -> bool:
     """Whether the prompts were sent in this order, the first of them first."""
-    if not texts or not prompts or texts[0] != _comparable(prompts[0]):
+    if not texts or not prompts or texts[0] != comparable(prompts[0]):
         return False
     remaining = iter(texts)
-    return all(_comparable(prompt) in remaining for prompt in prompts)
+    return all(comparable(prompt) in remaining for prompt in prompts)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vally import SegmentNamer, VallyError, did_you_mean, name_line, parse_json, print_warning
-from vally_command_compare.sides import Side, name_key, read_side
+from vally import SegmentNamer, VallyError, did_you_mean, name_key, name_line, parse_json, print_warning
+from vally_command_compare.sides import Side, read_side
 
 PLAN_NAME = "plan-snapshot.json"
 SUMMARY_NAME = "experiment-summary.json"

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.to_thread
 
-from vally import CompareInput, CompareResult, described, invoke, stimulus_of
-from vally_command_compare.sides import name_key
+from vally import CompareInput, CompareResult, described, invoke, name_key, stimulus_of
 
 if TYPE_CHECKING:
     from vally import GraderSpec, JudgeClient, PluginHost, Stimulus

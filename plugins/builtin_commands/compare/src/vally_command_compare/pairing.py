@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from vally import VallyError
-from vally_command_compare.sides import Attempt, Side, name_key
+from vally import VallyError, name_key
+from vally_command_compare.sides import Attempt, Side
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,12 +14,12 @@ from vally import (
     ProviderConfig,
     ProviderSettings,
     ReadProblem,
+    name_key,
     parse_json,
     print_warning,
     read_lines,
 )
 from vally_command_compare.judging import Rubric
-from vally_command_compare.sides import name_key
 
 REDACTED = "<redacted>"
 _JUDGE_KEYS = frozenset({"judge_model", "judge_provider"})

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-from unicodedata import normalize
 
 from vally import (
     GraderResult,
@@ -27,11 +26,6 @@ RESULTS_NAME = "results.jsonl"
 METRICS = ("totalTokens", "turnCount", "toolCallCount", "wallTimeMs", "errorCount")
 CUT_SHORT = frozenset({"agent_timeout", "iteration_cap", "budget", "cancelled"})
 """Ends of a trajectory that a limit chose, not the agent: such work says little about which side is better."""
-
-
-def name_key(name: str) -> str:
-    """What is equal for names that are the same: a letter may be composed or not, as file systems have it."""
-    return normalize("NFC", name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

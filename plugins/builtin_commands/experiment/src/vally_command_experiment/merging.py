@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -21,12 +20,11 @@ from vally import (
     load_trial_result,
     parse_json,
     parse_timestamp,
-    plain_value,
     print_error,
+    print_object,
     print_warning,
     record_line,
     timestamp,
-    write_machine_output,
 )
 from vally_command_experiment.contamination import contamination_error
 from vally_command_experiment.documents import MANIFEST_NAME, PLAN_NAME, PROVENANCE_NAME, SUMMARY_NAME, summary_document
@@ -53,8 +51,7 @@ def merge_shards(context: CliContext, options: Mapping[str, Any]) -> int:
     failing = any(not variant["passed"] for variant in document["variants"])
     code = 1 if failed or (options["require_pass"] and failing) else 0
     if options["output"] == "json":
-        whole = plain_value({**document, "runDir": options["output_dir"], "exitCode": code}).value
-        write_machine_output(json.dumps(whole, ensure_ascii=False) + "\n")
+        print_object({**document, "runDir": options["output_dir"], "exitCode": code})
     else:
         tell_merge(context, summary, document["contaminated"], len(shards), options["output_dir"])
     for item in document["contaminated"]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from unicodedata import normalize
 
 from vally import (
     EvalSpec,
@@ -19,6 +18,7 @@ from vally import (
     VallyError,
     did_you_mean,
     expand_glob,
+    name_key,
     print_warning,
     select_stimuli,
     with_clean_names,
@@ -105,9 +105,9 @@ class Choice:
         """The chosen variants, all without a choice; however the letters of a name are composed."""
         if not self.variants:
             return set(config.variant_names)
-        known_names = {normalize("NFC", name): name for name in config.variant_names}
+        known_names = {name_key(name): name for name in config.variant_names}
         for name in self.variants:
-            if normalize("NFC", name) not in known_names:
+            if name_key(name) not in known_names:
                 hint = did_you_mean(name, config.variant_names)
                 known = f"variants: {', '.join(config.variant_names)}"
                 raise VallyError(
@@ -115,7 +115,7 @@ class Choice:
                     where="--variant",
                     hints=[hint, known] if hint else [known],
                 )
-        return {known_names[normalize("NFC", name)] for name in self.variants}
+        return {known_names[name_key(name)] for name in self.variants}
 
     def _files(self, experiment: Experiment) -> set[str]:
         every = {item.eval_file: item.spec.path for item in experiment.specs}

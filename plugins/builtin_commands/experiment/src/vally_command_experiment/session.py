@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -28,10 +27,10 @@ from vally import (
     find_project,
     judge_effort,
     make_plan,
-    plain_value,
     print_diagnostics,
     print_error,
     print_line,
+    print_object,
     print_warning,
     read_experiment,
     record_line,
@@ -39,7 +38,6 @@ from vally import (
     reserved_stdout,
     timestamp,
     workspace_directory,
-    write_machine_output,
 )
 from vally_command_experiment.comparing import check_comparing, compare
 from vally_command_experiment.contamination import contamination_error
@@ -191,7 +189,7 @@ class ExperimentRun:
             head = manifest(experiment, self._run_id)["experiment"]
             document = {**summary_document(head, summary, []), "runDir": None, "exitCode": 0}
             with reporting():
-                write_machine_output(json.dumps(plain_value(document).value, ensure_ascii=False) + "\n")
+                print_object(document)
         return 0
 
     def _plan(self, entries: Sequence[PlanEntry], project: Project) -> Plan:
